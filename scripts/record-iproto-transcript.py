@@ -5,7 +5,8 @@
 
 Starts `tarantool` on the port with an empty folder, and ends it. One exchange a line: its name, the
 packet that was sent and the one that came back, in hexadecimal and without their lengths. All run on
-one connection, first as `admin`, then as `guest`, who may do nothing but read one space.
+one connection, first as `admin`, then as `guest`, who may do nothing but read one space. In place of a
+packet that was sent, `@USER:PASSWORD` is a login by chap-sha1, which depends on the greeting.
 """
 import base64
 import hashlib
@@ -287,6 +288,56 @@ def refusals():
     yield AUTH, {35: "guest"}
 
 
+class Login(str):
+    """USER:PASSWORD, for a login by chap-sha1."""
+
+
+def malformed():
+    """Packets that are no requests, and bodies that are none: as they are."""
+    def packet(header, body=b""):
+        return Packed(pack(header) + body)
+
+    for header in (None, [], [[0, PING]], 5, "x", {}, {1: 9}, {0: "x", 1: 9}, {0: PING}, {0: PING, 1: "x"}, {0: PING, 1: -1},
+                   {0: -1, 1: 9}, {0: 1.5, 1: 9}, {0: 300, 1: 9}, {0: 1 << 40, 1: 9}, {0: PING, 1: 9, 99: 5}, {0: PING, 1: 9, "k": 5},
+                   {0: PING, 1: 9, 5: 1}, {0: SELECT, 1: 9, 5: 1}, {0: PING, 1: 9, 5: "x"}):
+        yield packet(header)
+    for broken in (b"\xc1", b"\x81", b"\x82\x00", b"\x82\x00\x40\x01", b"\x81\xa5x", b"\xdf\xff\xff\xff\xff", b"\xde"):
+        yield Packed(broken)
+    for kind in (SELECT, REPLACE, UPDATE, CALL, PING, AUTH):
+        header = {0: kind, 1: 9}
+        for body in (b"", pack(None), pack([]), pack([[16, 600]]), pack(5), pack("x"), b"\xc1", b"\x81", b"\x81\x10", b"\x82\x10\x05",
+                     b"\x81\x10\xc1", b"\xdf\xff\xff\xff\xff", pack({}) + pack({}), pack({16: 600}) + b"\xc1", pack({"k": 1}),
+                     pack({99: 1}), pack({300: 1}), pack({-1: 1}), pack({None: 1}), b"\x81\x10" + b"\x91" * 300 + b"\x01",
+                     b"\x81\x10\xdd\xff\xff\xff\xff", b"\x81\x10\xc6\xff\xff\xff\xffx"):
+            yield packet(header, body)
+    whole = {SELECT: {16: 600, 17: 0, 18: 5, 19: 0, 20: 0, 32: [1]}, REPLACE: {16: 601, 33: [1, 5]},
+             UPDATE: {16: 601, 17: 0, 21: 0, 32: [1], 33: []}, DELETE: {16: 601, 17: 0, 32: [77]},
+             UPSERT: {16: 601, 21: 0, 33: [1, 5], 40: []}, CALL: {34: "box.space.all:len", 33: []}}
+    for kind, body in whole.items():
+        for key in body:
+            for value in (None, True, -1, 1 << 32, 1 << 63, 1.5, "x", b"x", [], [None], {}, {1: 2}, Packed(DECIMAL), Packed(b"\xc1")):
+                # A space of any number or name may be there. A box of `1 << 32` is the limit of all.
+                yield packet({0: kind, 1: 9}, pack({**body, key: value}))
+            yield packet({0: kind, 1: 9}, pack({other: body[other] for other in body if other != key}))
+            yield packet({0: kind, 1: 9}, pack({**body, 99: 1, 43: "x"}))
+    yield packet({0: SELECT, 1: 9}, b"\x83\x10\xcd\x02\x58\x12\x05\x12\x06")
+
+
+def logins():
+    yield Login("admin:secret")
+    yield select(281, [600])
+    yield Login("admin:wrong")
+    yield Login("nobody:secret")
+    yield put(USER, [50, 1, "alice", "user", {"chap-sha1": base64.b64encode(twice(b"open")).decode()}, [], 0], REPLACE)
+    yield Login("alice:open")
+    yield put(PRIV, [1, 50, "universe", 0, 24], REPLACE)
+    yield Login("alice:shut")
+    yield Login("alice:open")
+    yield select(601, [1])
+    yield Login("admin:secret")
+    yield select(601, [1])
+
+
 def as_guest():
     yield AUTH, {35: "guest", 33: []}
     yield select(601, [1])
@@ -296,7 +347,7 @@ def as_guest():
 
 
 def exchanges():
-    for part in (spaces, kinds_of_requests, selections, updates, refusals, as_guest):
+    for part in (spaces, kinds_of_requests, selections, updates, refusals, malformed, logins, as_guest):
         for number, request in enumerate(part()):
             yield "%s %d" % (part.__name__, number), request
 
@@ -326,26 +377,49 @@ def shown(data):
     return text + data[at:].hex()
 
 
+def twice(password):
+    return hashlib.sha1(hashlib.sha1(password).digest()).digest()
+
+
+def login(salt, user, password):
+    once = hashlib.sha1(password.encode()).digest()
+    mask = hashlib.sha1(salt + twice(password.encode())).digest()
+    scramble = Packed(b"\xb4" + bytes(a ^ b for a, b in zip(once, mask)))
+    return pack({0: AUTH, 1: 0}) + pack({35: user, 33: ["chap-sha1", scramble]})
+
+
+def connect(port):
+    """A connection of `admin`, and its greeting's name and salt."""
+    stream = socket.create_connection(("127.0.0.1", port))
+    stream.settimeout(10)
+    greeting = receive(stream, 128)
+    salt = base64.b64decode(greeting[64:108])[:20]
+    exchange(stream, login(salt, "admin", "secret"))
+    return stream, greeting[:20].decode(), salt
+
+
 def record(port):
     for _ in range(100):
         time.sleep(0.1)
         try:
-            stream = socket.create_connection(("127.0.0.1", port))
+            socket.create_connection(("127.0.0.1", port)).close()
             break
         except OSError:
             continue
     time.sleep(0.5)
-    stream.settimeout(10)
-    greeting = receive(stream, 128)
-    salt = base64.b64decode(greeting[64:108])[:20]
-    once = hashlib.sha1(b"secret").digest()
-    mask = hashlib.sha1(salt + hashlib.sha1(once).digest()).digest()
-    scramble = Packed(b"\xb4" + bytes(a ^ b for a, b in zip(once, mask)))
-    exchange(stream, pack({0: AUTH, 1: 0}) + pack({35: "admin", 33: ["chap-sha1", scramble]}))
-    print("# Made by scripts/record-iproto-transcript.py:", greeting[:20].decode())
-    for sync, (name, (kind, body)) in enumerate(exchanges()):
-        sent = pack({0: kind, 1: sync}) + (b"" if body is None else pack(body))
-        print("%s|%s|%s" % (name, shown(sent), shown(exchange(stream, sent))))
+    stream, greeting, salt = connect(port)
+    print("# Made by scripts/record-iproto-transcript.py:", greeting)
+    for sync, (name, request) in enumerate(exchanges()):
+        if isinstance(request, Login):
+            sent, what = login(salt, *request.split(":")), "@" + request
+        elif isinstance(request, Packed):
+            sent = bytes(request)
+            what = shown(sent)
+        else:
+            kind, body = request
+            sent = pack({0: kind, 1: sync}) + (b"" if body is None else pack(body))
+            what = shown(sent)
+        print("%s|%s|%s" % (name, what, shown(exchange(stream, sent))))
 
 
 def main():

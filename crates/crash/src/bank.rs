@@ -10,16 +10,20 @@
 //! Several tellers do so, each on two streams at once. So a commit that overlooks what its
 //! transaction has read loses money, or makes some.
 //!
+//! Beside them, the definitions of the transfers change.
+//!
 //! After a crash, the accounts hold what the transfers that are there say, so the sum is what it
 //! was. Every transfer whose COMMIT was acknowledged is there, and none that was refused or rolled
 //! back. The indexes of the transfers agree with each other.
 
+use crate::definitions::{Definitions, PASSING_INDEX, index_tuple, space_tuple};
 use crate::iproto::{Answer, IprotoClient};
 use ladon_iproto::Request;
 use ladon_iproto::request::{Begin, Call, IndexRef, Put, Select, SpaceRef, Update};
 use ladon_msgpack::{Value, read, read_array, read_uint, write};
 use ladon_system_spaces as system;
 use ladon_testkit::Random;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
@@ -29,6 +33,8 @@ const ACCOUNTS: u64 = 16;
 const BALANCE: i64 = 1_000;
 const ACCOUNTS_SPACE: u32 = 512;
 const TRANSFERS_SPACE: u32 = 513;
+/// Orders transfers by their numbers, whatever the primary key is.
+const BY_NUMBER: u32 = 2;
 /// Transactions of a teller at once, one a stream.
 const STREAMS: u64 = 2;
 /// Transfers that are read at once.
@@ -47,8 +53,17 @@ struct Transfer {
 }
 
 /// What is known of the accounts and the transfers.
-#[derive(Default)]
-pub struct Bank(Mutex<Known>);
+pub struct Bank {
+    known: Mutex<Known>,
+    pub(crate) definitions: Definitions,
+}
+
+impl Default for Bank {
+    fn default() -> Bank {
+        let definitions = Definitions::new(TRANSFERS_SPACE, "transfers");
+        Bank { known: Mutex::default(), definitions }
+    }
+}
 
 #[derive(Default)]
 struct Known {
@@ -69,7 +84,7 @@ struct Known {
 
 impl Bank {
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Transfers that were acknowledged, and found again.
@@ -92,10 +107,11 @@ impl Bank {
             tuples(client.call(&request)).map(|_| ())
         };
         for (space, name) in [(ACCOUNTS_SPACE, "accounts"), (TRANSFERS_SPACE, "transfers")] {
-            put(system::SPACE, &space_tuple(space, name))?;
-            put(system::INDEX, &index_tuple(space, 0, true))?;
+            put(system::SPACE, &space_tuple(space, name, &[]))?;
+            put(system::INDEX, &index_tuple(space, 0, true, &[0]))?;
         }
-        put(system::INDEX, &index_tuple(TRANSFERS_SPACE, 1, false))?;
+        put(system::INDEX, &index_tuple(TRANSFERS_SPACE, 1, false, &[1]))?;
+        put(system::INDEX, &index_tuple(TRANSFERS_SPACE, BY_NUMBER.into(), true, &[0]))?;
         let mut known = self.known();
         for id in 0..ACCOUNTS {
             put(ACCOUNTS_SPACE, &numbers(&[id as i64, BALANCE]))?;
@@ -113,7 +129,8 @@ impl Bank {
         let id = known.last;
         known.sent.insert(id, transfer);
         let (computes, gives_up) = (random.chance(1, 2), random.chance(1, 10));
-        Job { stream, id, transfer, computes, gives_up, balances: [0; 2] }
+        let is_refused = Cell::new(false);
+        Job { stream, id, transfer, computes, gives_up, balances: [0; 2], is_refused }
     }
 
     /// Moves money until the connection breaks.
@@ -147,6 +164,10 @@ impl Bank {
             let note = |at: usize, step, answer: Answer| match answer {
                 answer if step == END => self.note_end(&jobs[at], &answer),
                 Ok(_) => Ok(()),
+                Err(CONFLICT) => {
+                    jobs[at].is_refused.set(true);
+                    Ok(())
+                }
                 Err(code) => Err(format!("a write ends with error {code}")),
             };
             if !exchange(client, &mut random, &jobs, WRITES..END + 1, note)? {
@@ -159,6 +180,9 @@ impl Bank {
         let mut known = self.known();
         let &Job { id, gives_up, .. } = job;
         match answer {
+            Ok(_) if job.is_refused.get() && !gives_up => {
+                return Err(format!("transfer {id} is committed without one of its writes"));
+            }
             Ok(_) if gives_up => drop(known.refused.insert(id)),
             Ok(_) => drop(known.acknowledged.insert(id)),
             Err(CONFLICT) if !gives_up => {
@@ -194,7 +218,7 @@ impl Bank {
             *known.balances.entry(*from).or_default() -= amount;
             *known.balances.entry(*to).or_default() += amount;
         }
-        let accounts = select(client, ACCOUNTS_SPACE, ALL, &[])?;
+        let accounts = select(client, (ACCOUNTS_SPACE, 0), ALL, &[])?;
         let accounts: Option<BTreeMap<u64, i64>> = accounts
             .iter()
             .map(|tuple| match numbers_of(tuple)?[..] {
@@ -213,7 +237,8 @@ impl Bank {
             return Err(format!("all accounts together hold {sum}"));
         }
         let count = known.checked + found.len() as u64;
-        check_counts(client, count)?;
+        self.definitions.check(client, lossy)?;
+        check_counts(client, count, self.definitions.has_passing_index())?;
         known.committed +=
             known.acknowledged.iter().filter(|id| found.contains_key(id)).count() as u64;
         (known.checked, known.checked_last) = (count, known.last);
@@ -235,6 +260,8 @@ struct Job {
     gives_up: bool,
     /// As they were read, of both accounts.
     balances: [i64; 2],
+    /// A write met a change of a definition, so the commit has to be refused.
+    is_refused: Cell<bool>,
 }
 
 // A transaction's requests.
@@ -255,7 +282,7 @@ impl Job {
             BEGIN => client.add(stream, &Request::Begin(Begin::default())),
             FROM | TO => {
                 let key = numbers(&[if step == FROM { from } else { to } as i64]);
-                client.add(stream, &of_key(ACCOUNTS_SPACE, 0, &key))
+                client.add(stream, &of_key((ACCOUNTS_SPACE, 0), 0, &key))
             }
             WRITES => self.change(client, from, self.balances[0], -amount),
             END if self.gives_up => client.add(stream, &Request::Rollback),
@@ -328,7 +355,7 @@ fn transfers_after(
 ) -> Result<BTreeMap<u64, Transfer>, String> {
     let mut found = BTreeMap::new();
     loop {
-        let page = select(client, TRANSFERS_SPACE, GT, &[last as i64])?;
+        let page = select(client, (TRANSFERS_SPACE, BY_NUMBER), GT, &[last as i64])?;
         for tuple in &page {
             let numbers = numbers_of(tuple);
             let Some(&[id, from, to, amount]) = numbers.as_deref() else {
@@ -344,8 +371,12 @@ fn transfers_after(
     }
 }
 
-/// Both indexes of the transfers have all of them.
-fn check_counts(client: &mut IprotoClient, count: u64) -> Result<(), String> {
+/// All indexes of the transfers have all of them.
+fn check_counts(
+    client: &mut IprotoClient,
+    count: u64,
+    has_passing_index: bool,
+) -> Result<(), String> {
     let mut counted = |name: &str, arguments: &[u8]| {
         let call = Request::Call(Call { name: name.as_bytes(), arguments });
         let answer = tuples(client.call(&call))?;
@@ -353,6 +384,14 @@ fn check_counts(client: &mut IprotoClient, count: u64) -> Result<(), String> {
         number.ok_or_else(|| format!("{name} answers {answer:?}"))
     };
     let all = counted("box.space.transfers:len", &[0x90])?;
+    let mut others = vec![BY_NUMBER.into()];
+    others.extend(has_passing_index.then_some(PASSING_INDEX));
+    for index in others {
+        let found = counted(&format!("box.space.transfers.index.i{index}:count"), &[0x90])?;
+        if found != count {
+            return Err(format!("{count} transfers are expected, {found} are in index {index}"));
+        }
+    }
     let mut by_account = 0;
     for account in 0..ACCOUNTS {
         let key = numbers(&[account as i64]);
@@ -369,10 +408,10 @@ fn tuples(answer: io::Result<Answer>) -> Result<Vec<Vec<u8>>, String> {
     answer.map_err(|code| format!("refused with error {code}"))
 }
 
-fn of_key(space: u32, iterator: u32, key: &[u8]) -> Request<'_> {
+fn of_key((space, index): (u32, u32), iterator: u32, key: &[u8]) -> Request<'_> {
     Request::Select(Select {
         space: SpaceRef::Id(space),
-        index: IndexRef::Id(0),
+        index: IndexRef::Id(index),
         iterator,
         offset: 0,
         limit: PAGE,
@@ -385,11 +424,11 @@ fn of_key(space: u32, iterator: u32, key: &[u8]) -> Request<'_> {
 
 fn select(
     client: &mut IprotoClient,
-    space: u32,
+    space_and_index: (u32, u32),
     iterator: u32,
     key: &[i64],
 ) -> Result<Vec<Vec<u8>>, String> {
-    tuples(client.call(&of_key(space, iterator, &numbers(key))))
+    tuples(client.call(&of_key(space_and_index, iterator, &numbers(key))))
 }
 
 /// A MessagePack array of numbers.
@@ -409,35 +448,4 @@ fn numbers_of(mut tuple: &[u8]) -> Option<Vec<i64>> {
             _ => None,
         })
         .collect()
-}
-
-fn space_tuple(id: u32, name: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    write::array(&mut out, 7);
-    write::uint(&mut out, id.into());
-    write::uint(&mut out, 1);
-    write::str(&mut out, name.as_bytes());
-    write::str(&mut out, b"memtx");
-    write::uint(&mut out, 0);
-    write::map(&mut out, 0);
-    write::array(&mut out, 0);
-    out
-}
-
-/// The index of the field with the same number.
-fn index_tuple(space: u32, id: u64, is_unique: bool) -> Vec<u8> {
-    let mut out = Vec::new();
-    write::array(&mut out, 6);
-    write::uint(&mut out, space.into());
-    write::uint(&mut out, id);
-    write::str(&mut out, format!("i{id}").as_bytes());
-    write::str(&mut out, b"tree");
-    write::map(&mut out, 1);
-    write::str(&mut out, b"unique");
-    write::bool(&mut out, is_unique);
-    write::array(&mut out, 1);
-    write::array(&mut out, 2);
-    write::uint(&mut out, id);
-    write::str(&mut out, b"unsigned");
-    out
 }

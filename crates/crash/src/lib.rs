@@ -11,10 +11,11 @@
 //! must leave a lane in the state after *some* number of operations: at least those that were
 //! acknowledged, at most those that were sent, and never half of one. Counters that all connections
 //! share must never fall below a value that any client saw. A [`Bank`] in two spaces keeps its sum,
-//! and every transfer that was acknowledged.
+//! and every transfer that was acknowledged, while the definitions of its space change.
 
 mod bank;
 mod client;
+mod definitions;
 mod iproto;
 mod lane;
 mod lane_data;

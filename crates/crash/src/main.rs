@@ -80,8 +80,8 @@ fn outcome(arguments: Arguments) -> Result<String, String> {
     let summary = run(&plan)?;
     Ok(format!(
         "seed {seed}: {} rounds in {:.1} s, {} kills, {} orderly stops, {} acknowledged operations, \
-         {} elements handed over, {} transfers between accounts ({} met another): none lost, none \
-         half there",
+         {} elements handed over, {} transfers between accounts ({} met another or a definition), \
+         {} definitions: none lost, none half there",
         summary.rounds,
         start.elapsed().as_secs_f64(),
         summary.kills,
@@ -89,7 +89,8 @@ fn outcome(arguments: Arguments) -> Result<String, String> {
         summary.operations,
         summary.handed_over,
         summary.transfers,
-        summary.conflicts
+        summary.conflicts,
+        summary.definitions
     ))
 }
 

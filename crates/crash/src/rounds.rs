@@ -59,6 +59,8 @@ pub struct Summary {
     pub transfers: u64,
     /// Transfers that were refused because they met another.
     pub conflicts: u64,
+    /// Definitions of a space that were acknowledged.
+    pub definitions: u64,
     /// Elements of the queue that consumers waited for and got.
     pub handed_over: u64,
 }
@@ -166,6 +168,7 @@ pub fn run(plan: &Plan) -> Result<Summary, String> {
     summary.handed_over = shared.queue.given();
     summary.transfers = shared.bank.committed();
     summary.conflicts = shared.bank.conflicts();
+    summary.definitions = shared.bank.definitions.acknowledged();
     Ok(summary)
 }
 
@@ -245,6 +248,7 @@ fn load(
     for _ in 0..TELLERS {
         tellers.push(IprotoClient::connect(*iproto, PASSWORD).map_err(text)?);
     }
+    let mut definer = IprotoClient::connect(*iproto, PASSWORD).map_err(text)?;
     scope(|scope| {
         let mut workers: Vec<ScopedJoinHandle<'_, Result<(), String>>> = Vec::new();
         let mut take = || clients.pop().ok_or("a client for each");
@@ -262,6 +266,8 @@ fn load(
             let seed = random.next_u64();
             workers.push(scope.spawn(move || bank.work(&mut teller, seed)));
         }
+        let seed = random.next_u64();
+        workers.push(scope.spawn(move || bank.definitions.work(&mut definer, seed)));
         for (lane, pipeline_max) in lanes.iter_mut().zip([1, 8, 64, 200].into_iter().cycle()) {
             let mut client = take()?;
             workers.push(scope.spawn(move || lane.load(&mut client, pipeline_max)));

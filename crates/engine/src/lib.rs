@@ -27,6 +27,7 @@ mod pieces;
 mod prefetch;
 mod prefetch_target;
 mod preparation;
+mod preparation_limits;
 mod save;
 mod space;
 mod sync_primitives;
@@ -52,6 +53,7 @@ pub use object::{Object, Variant};
 pub use partition::{PARTITIONS, partition_of};
 pub use prefetch_target::{AccessedPart, Ahead, PartAhead};
 pub use preparation::{Preparation, Progress};
+pub use preparation_limits::PreparationLimits;
 pub use save::{SaveCursor, SavedBlock};
 pub use space::{
     Catalog, MOUNTS_DATABASE, Mount, SpaceCell, SpaceTx, Spaces, defines, described_space,

@@ -17,6 +17,7 @@
 
 use crate::keyspace::Keyspace;
 use crate::noting::{Noted, Prepares};
+use crate::preparation_limits::PreparationLimits;
 use crate::space::{Prepared, SpaceCell, described_space};
 use crate::tx::Scratch;
 use ladon_record::{Lsn, Record, SpaceId};
@@ -25,15 +26,11 @@ use ladon_system_spaces as system;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// With fewer tuples and bytes, everything is done at once: some ten microseconds.
-const TUPLES_AT_ONCE_MAX: u64 = 256;
+/// With fewer bytes, and as few tuples, everything is done at once.
 const BYTES_AT_ONCE_MAX: u64 = 64 << 10;
-/// With so few changes left, in short tuples, a definition may take effect.
-const READY_WORK_MAX: usize = 64;
-/// Changes, in short tuples, that may be followed under the locks then: more have come since.
-const LAST_WORK_MAX: usize = 4 * READY_WORK_MAX;
-/// Changes, in short tuples, that writers may make before they have to wait for slices.
-const GRANTED_AT_FIRST: usize = 1 << 16;
+/// As many times as what may be left for a definition to take effect may be followed under the
+/// locks then: more has come since.
+const LAST_WORK_MAX: usize = 4;
 /// For so much work of a slice, writers may make a change more. It is above 1, or there might be no
 /// end.
 const WORK_PER_GRANT: usize = 2;
@@ -51,6 +48,7 @@ pub struct Preparation {
     is_copied: bool,
     noted: Arc<Noted>,
     counted: Counted,
+    limits: PreparationLimits,
     /// Changes that writers may have made since the beginning, in short tuples.
     granted: usize,
     /// Whether writers were asked to wait.
@@ -83,7 +81,12 @@ impl Keyspace {
     /// Begins to prepare what a statement on the space `id` would define, if that would take long.
     /// `written` is what it would write. `None` if it does not take long, or if the definition is
     /// at fault, which the statement itself will show.
-    pub fn prepare(&self, id: SpaceId, written: &Written) -> Option<Preparation> {
+    pub fn prepare(
+        &self,
+        id: SpaceId,
+        written: &Written,
+        limits: PreparationLimits,
+    ) -> Option<Preparation> {
         let new = written.new.as_ref()?;
         let is_new = written.old.is_none();
         if id != system::INDEX && (id != system::SPACE || is_new) {
@@ -94,7 +97,7 @@ impl Keyspace {
         let cell = catalog.get(space)?;
         let mut content = cell.lock();
         let space = &content.space;
-        let is_small = space.len() <= TUPLES_AT_ONCE_MAX && space.bsize() <= BYTES_AT_ONCE_MAX;
+        let is_small = space.len() <= limits.tuples_at_once && space.bsize() <= BYTES_AT_ONCE_MAX;
         if content.gone || is_small {
             return None;
         }
@@ -119,7 +122,8 @@ impl Keyspace {
             is_copied: false,
             noted,
             counted: Counted { bytes: 0, total: self.spaces.bytes_counter() },
-            granted: GRANTED_AT_FIRST,
+            limits,
+            granted: limits.granted_at_first,
             holds_writers: false,
         })
     }
@@ -157,7 +161,7 @@ impl Preparation {
         self.counted.set(self.work.as_ref().map_or(0, Work::bytes) as i64);
         self.granted += work / WORK_PER_GRANT;
         let (noted, waiting) = (self.noted.work(), self.noted.waiting());
-        if self.is_copied && waiting <= READY_WORK_MAX {
+        if self.is_copied && waiting <= self.limits.ready_work {
             return Ok(Progress::Ready);
         }
         self.hold_writers(noted > self.granted || waiting > WAITING_MAX, now_ms);
@@ -181,6 +185,10 @@ impl Preparation {
 
     fn follow(&mut self, work: usize) -> Result<(), BoxError> {
         let Some(of) = &mut self.work else { return Ok(()) };
+        if self.limits.misses_changes {
+            self.noted.take(work);
+            return Ok(());
+        }
         self.noted.take(work).iter().try_for_each(|written| of.follow(written))
     }
 
@@ -225,7 +233,8 @@ impl Work {
 
 impl Prepared for Preparation {
     fn catch_up(&mut self, definition: &[u8], space: &Space) -> Result<bool, BoxError> {
-        let is_late = self.noted.is_broken() || self.noted.waiting() > LAST_WORK_MAX;
+        let last_work_max = LAST_WORK_MAX * self.limits.ready_work;
+        let is_late = self.noted.is_broken() || self.noted.waiting() > last_work_max;
         if !self.is_copied || is_late || !self.is_of(definition) {
             return Ok(false);
         }

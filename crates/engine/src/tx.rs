@@ -32,6 +32,7 @@ use crate::keyspace::Keyspace;
 use crate::locked::Locked;
 use crate::object::Object;
 use crate::partition::{Partition, Weight, partition_of};
+use crate::preparation_limits::PreparationLimits;
 use crate::space::{HeldSpaces, TupleEvent};
 use crate::table::entry::{EntryRef, ValueInit};
 use crate::wait::ReadyKey;
@@ -97,6 +98,8 @@ pub struct Scratch {
     pub skipped_read_canary: bool,
     /// Testing only: limits of commits on spaces instead of the usual ones.
     pub commit_limits: Option<CommitLimits>,
+    /// Testing only: limits of preparations of definitions instead of the usual ones.
+    pub preparation_limits: Option<PreparationLimits>,
     /// State of the random numbers that access counters take.
     random: u64,
     /// The transaction notes in `undo` what it changes.

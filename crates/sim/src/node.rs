@@ -142,7 +142,7 @@ impl SimNode {
         canary: Canary,
     ) -> Result<SimNode, String> {
         let shared_clock: Arc<dyn Clock> = Arc::<SimClock>::clone(clock);
-        let Recovered { keyspace, log, .. } = open(disk, &shared_clock, plan)?;
+        let Recovered { keyspace, log, .. } = open(disk, &shared_clock, plan, canary)?;
         plant(&keyspace, canary, clock.unix_ms());
         let settings = Arc::new(Settings::new());
         settings
@@ -200,6 +200,7 @@ impl SimNode {
                 });
                 worker.pace = plan.pace;
                 worker.set_commit_limits(plan.commit_limits);
+                worker.set_preparation_limits(plan.preparation_limits);
                 if plan.rehearses {
                     worker.rehearse_changes();
                 }
@@ -437,7 +438,10 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::EarlyLoad
         | Canary::SkippedRead
         | Canary::SplitCommit
-        | Canary::EarlyPacket => return,
+        | Canary::EarlyPacket
+        | Canary::MissedWrites
+        | Canary::UncheckedWrites
+        | Canary::TuplesLost => return,
         Canary::IndexForgotten => return spaces::forget_indexes(keyspace),
         Canary::DeliveredTwice => &[b"x0", b"x1"],
         Canary::SentForgotten => &[b"y0", b"y1"],
@@ -608,7 +612,12 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
 }
 
 /// Recovers the data.
-fn open(disk: &SimDisk, clock: &Arc<dyn Clock>, plan: &Plan) -> Result<Recovered, String> {
+fn open(
+    disk: &SimDisk,
+    clock: &Arc<dyn Clock>,
+    plan: &Plan,
+    canary: Canary,
+) -> Result<Recovered, String> {
     let shared_disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let options = LogOptions {
         segment_bytes: plan.segment_bytes,
@@ -619,6 +628,9 @@ fn open(disk: &SimDisk, clock: &Arc<dyn Clock>, plan: &Plan) -> Result<Recovered
     let path = Path::new("/data");
     let dir = DataDir::open(shared_disk, Arc::clone(clock), path, options, 42)
         .map_err(|error| format!("cannot open: {error}"))?;
-    recover(dir, 1, clock.unix_ms(), 1, |_| {}, &|_| {})
+    let prepare = |keyspace: &Keyspace| {
+        keyspace.spaces.lost_tuples_canary.store(canary == Canary::TuplesLost, Relaxed);
+    };
+    recover(dir, 1, clock.unix_ms(), 1, prepare, &|_| {})
         .map_err(|error| format!("cannot recover: {error}"))
 }

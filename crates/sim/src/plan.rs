@@ -1,6 +1,7 @@
 //! What a seed decides once: size, settings and how severe the faults are.
 
-use ladon_engine::CommitLimits;
+use crate::spaces::Habits;
+use ladon_engine::{CommitLimits, PreparationLimits};
 use ladon_record::Gate;
 use ladon_server::Pace;
 use ladon_testkit::Random;
@@ -73,6 +74,20 @@ pub enum Canary {
     /// Recovery leaves a space as it was while it was loaded: with its secondary indexes left
     /// alone.
     IndexForgotten,
+    /// A primary index that is prepared misses what is written meanwhile.
+    MissedWrites,
+    /// What is written while a stricter format is prepared is not checked.
+    UncheckedWrites,
+    /// Recovery loses the tuples of a space whose primary index has changed since the checkpoint.
+    TuplesLost,
+}
+
+/// Which definitions of spaces clients change besides the usual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Redefine {
+    All,
+    Formats,
+    PrimaryKeys,
 }
 
 #[derive(Clone, Debug)]
@@ -118,8 +133,10 @@ pub(crate) struct Plan {
     pub(crate) spaces: Option<u64>,
     /// How many of them.
     pub(crate) space_clients: usize,
-    /// Limits of commits on them.
+    pub(crate) space_habits: Habits,
+    /// Limits of commits on them, and of preparations of definitions.
     pub(crate) commit_limits: CommitLimits,
+    pub(crate) preparation_limits: PreparationLimits,
     /// A connection of each worker sends without end.
     pub(crate) floods: bool,
     /// Unwritten records above which writes wait.
@@ -229,6 +246,7 @@ impl Plan {
         }
         plan.add_producers(random, canary);
         plan.add_spaces(random, canary);
+        plan.add_definitions(random, canary);
         plan
     }
 
@@ -256,6 +274,9 @@ impl Plan {
                 | Canary::SplitCommit
                 | Canary::EarlyPacket
                 | Canary::IndexForgotten
+                | Canary::MissedWrites
+                | Canary::UncheckedWrites
+                | Canary::TuplesLost
         );
         if is_of_spaces || canary == Canary::None && more.chance(1, 3) {
             self.spaces = Some(more.next_u64());
@@ -270,6 +291,41 @@ impl Plan {
         }
         if canary == Canary::SplitCommit {
             (self.gate, self.power_cuts) = (Gate::Fsync, true);
+        }
+    }
+
+    /// Other formats and primary indexes of spaces, prepared in small slices. A generator of its own,
+    /// too.
+    fn add_definitions(&mut self, random: &Random, canary: Canary) {
+        let mut more = Random::new(random.clone().next_u64() ^ 0xa17e);
+        let redefine = match canary {
+            Canary::None if self.spaces.is_some() && more.chance(1, 3) => Redefine::All,
+            Canary::MissedWrites | Canary::TuplesLost => Redefine::PrimaryKeys,
+            Canary::UncheckedWrites => Redefine::Formats,
+            _ => return,
+        };
+        let crowd = canary == Canary::None && more.chance(1, 8);
+        self.space_habits = Habits { redefine: Some(redefine), crowd };
+        if crowd {
+            // The many tuples would take it, and their selections too many turns.
+            (self.memory, self.small_is_large) = (None, false);
+            self.pace.turn_output_bytes = 1 << 20;
+            // With the usual limits, the space takes a few slices.
+            return;
+        }
+        self.preparation_limits = PreparationLimits {
+            tuples_at_once: more.below(3),
+            slice_work: more.pick(&[1, 1, 4, 30]),
+            ready_work: more.pick(&[1, 2, 8]),
+            granted_at_first: more.pick(&[2, 10, 1 << 16]),
+            misses_changes: matches!(canary, Canary::MissedWrites | Canary::UncheckedWrites),
+        };
+        if canary == Canary::UncheckedWrites {
+            (self.space_clients, self.steps) = (8, 2_000);
+            // So few tuples are checked soon, and who writes meanwhile is not to wait.
+            let limits = &mut self.preparation_limits;
+            (limits.tuples_at_once, limits.slice_work) = (0, 1);
+            limits.granted_at_first = 1 << 16;
         }
     }
 
@@ -335,7 +391,9 @@ impl Plan {
             producers: None,
             spaces: None,
             space_clients: 0,
+            space_habits: Habits { redefine: None, crowd: false },
             commit_limits: CommitLimits { work: 32, rounds_without_waiting: 2 },
+            preparation_limits: PreparationLimits::default(),
             floods: random.chance(1, 5),
             backlog_bytes_max: [100, 64 << 20][random.below(2) as usize],
         }

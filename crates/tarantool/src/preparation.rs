@@ -3,13 +3,10 @@
 
 use crate::statements::{Running, check_write};
 use ladon_commands::Flow;
-use ladon_engine::{Garbage, Preparation, Progress, SpaceCell, described_space};
+use ladon_engine::{Garbage, Preparation, PreparationLimits, Progress, SpaceCell, described_space};
 use ladon_record::SpaceId;
 use ladon_space::{BoxError, Statement, Written};
 use ladon_system_spaces as system;
-
-/// Short tuples that a turn has time for: some hundred microseconds.
-const TUPLES_PER_TURN: usize = 128;
 
 /// What a connection's request prepares.
 pub(crate) struct Preparing {
@@ -46,7 +43,7 @@ impl Running<'_, '_> {
             self.session.preparing = Some(preparing);
             return Err(self.run_again(Flow::AwaitsCommit));
         }
-        match preparing.preparation().go_on(TUPLES_PER_TURN, now_ms) {
+        match preparing.preparation().go_on(self.limits().slice_work, now_ms) {
             Ok(Progress::Ready) => Ok(Some(preparing)),
             Ok(Progress::GoesOn) => Err(self.goes_on_preparing(preparing)),
             Ok(Progress::Broken) => match self.begin_again(id, &written, preparing) {
@@ -113,7 +110,7 @@ impl Running<'_, '_> {
         cell: &SpaceCell,
     ) -> Option<Box<Preparing>> {
         let Some(preparing) = self.session.preparing.take() else {
-            let preparation = Some(self.thread.node.keyspace.prepare(id, written)?);
+            let preparation = Some(self.begin_preparation(id, written)?);
             let owner = self.session.client().0;
             return Some(Box::new(Preparing { preparation, cell: cell.clone(), rounds: 0, owner }));
         };
@@ -125,6 +122,14 @@ impl Running<'_, '_> {
         self.begin_again(id, written, preparing)
     }
 
+    fn begin_preparation(&self, id: SpaceId, written: &Written) -> Option<Preparation> {
+        self.thread.node.keyspace.prepare(id, written, self.limits())
+    }
+
+    fn limits(&self) -> PreparationLimits {
+        self.thread.scratch.preparation_limits.unwrap_or_default()
+    }
+
     fn begin_again(
         &mut self,
         id: SpaceId,
@@ -132,7 +137,7 @@ impl Running<'_, '_> {
         mut preparing: Box<Preparing>,
     ) -> Option<Box<Preparing>> {
         preparing.rounds += 1;
-        let Some(preparation) = self.thread.node.keyspace.prepare(id, written) else {
+        let Some(preparation) = self.begin_preparation(id, written) else {
             self.discard(preparing);
             return None;
         };

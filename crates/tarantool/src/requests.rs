@@ -106,8 +106,9 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 - **Foreign keys** of fields and of spaces, as in Tarantool 2.11, but to system spaces. A write locks the spaces that keys
   bind to its own as well. A key is checked after the statement, so where a tuple breaks uniqueness too, that is named.
 - **Definitions** of system spaces are fixed. Absent, and refused by name: constraints by functions, triggers.
-  A secondary index of a large space is built, or built anew with other parts, while that is read and written. Another
-  order of the primary index, and the check of the tuples that a new format needs, are made with the space locked.
+  An index of a large space is built, or built anew with other parts, and tuples are checked for a new format, while the
+  space is read and written. Writers who are much faster wait at times.
+- **MessagePack** nests at most 128 levels in a request; more is refused with Tarantool's error 20.
 - **Sequences** fill in a field of the primary key, in place of nil. Absent: a path inside of the field. `_sequence_data`
   shows every number that was used, not only those that `next` gave. A number is used up also if its statement fails.
 - **Transactions** over streams are serializable, whatever isolation level is asked for. A conflict shows at the commit, and

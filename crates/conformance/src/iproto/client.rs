@@ -73,13 +73,21 @@ impl Client {
     /// # Errors
     /// If the server refuses, with its words.
     pub fn log_in(&mut self, user: &str, password: &str) -> io::Result<()> {
+        match self.try_log_in(user, password) {
+            Reply::Data(_) => Ok(()),
+            refused => Err(io::Error::other(refused.show())),
+        }
+    }
+
+    /// The reply to a login by `chap-sha1`.
+    pub fn try_log_in(&mut self, user: &str, password: &str) -> Reply {
         let once = Sha1::digest(password);
         let mut salted = Sha1::new_with_prefix(&self.salt[..20]);
         salted.update(Sha1::digest(once));
         let scramble = once.iter().zip(salted.finalize()).map(|(a, b)| a ^ b).collect();
         let tuple = Value::Array(vec![Value::text("chap-sha1"), Value::Str(scramble)]);
         let body = vec![(key::USER_NAME, Value::text(user)), (key::TUPLE, tuple)];
-        self.must(&Request::new(AUTH, body))
+        self.ask(&[Request::new(AUTH, body)]).remove(0)
     }
 
     /// Asks whether the server answers.

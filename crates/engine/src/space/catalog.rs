@@ -37,6 +37,9 @@ pub struct Spaces {
     cached: Mutex<Option<(u64, Arc<dyn Any + Send + Sync>)>>,
     /// Some space is mounted: most nodes never look further.
     has_mounts: AtomicBool,
+    /// Testing only: recovery loses the tuples of a space whose primary key changes in the log,
+    /// which the simulator must notice.
+    pub lost_tuples_canary: AtomicBool,
 }
 
 struct Held {
@@ -366,6 +369,7 @@ impl Spaces {
             bytes: Arc::default(),
             cached: Mutex::default(),
             has_mounts: AtomicBool::new(false),
+            lost_tuples_canary: AtomicBool::new(false),
         }
     }
 

@@ -16,6 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Spaces being rebuilt.
 #[derive(Default)]
@@ -302,7 +303,12 @@ fn take_effect(keyspace: &Keyspace, catalog: &Catalog, effect: Effect<'_>) -> Re
         && let Some(cell) = catalog.get(described)
         && !system::is_system(described)
     {
-        effect.apply(&mut cell.lock().space)?;
+        let mut held = cell.lock();
+        effect.apply(&mut held.space)?;
+        let is_altered = effect.id == system::INDEX && effect.old.is_some();
+        if is_altered && keyspace.spaces.lost_tuples_canary.load(Relaxed) {
+            held.space.truncate();
+        }
     }
     effect.publish(&keyspace.spaces, (&changing, Lsn::ZERO), |def| {
         loading_space(&keyspace.spaces, def)

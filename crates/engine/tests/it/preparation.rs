@@ -83,7 +83,7 @@ fn definitions(random: &mut Random) -> Vec<Definition> {
 fn prepare(node: &Node, (id, tuple): &Definition) -> Option<Preparation> {
     let catalog = node.keyspace.spaces.catalog();
     let (written, _) = catalog.read(*id, |space| space.clone().replace(tuple));
-    node.keyspace.prepare(*id, &written.expect("a definition"))
+    node.keyspace.prepare(*id, &written.expect("a definition"), Default::default())
 }
 
 /// A statement, a transaction, or a definition that breaks the noting off; that is rare.

@@ -57,7 +57,7 @@ use ladon_commands::blocking::SendNow;
 use ladon_commands::local::Local;
 use ladon_commands::rng::Rng;
 use ladon_commands::{Node, Paused};
-use ladon_engine::{CommitLimits, Scratch};
+use ladon_engine::{CommitLimits, PreparationLimits, Scratch};
 use ladon_log::{Appender, Log, PositionWaiter};
 use ladon_net::{ConnId, Outgoing};
 use ladon_record::{Gate, Lsn};
@@ -348,6 +348,11 @@ impl Worker {
     /// Testing only: limits of commits on spaces.
     pub fn set_commit_limits(&mut self, limits: CommitLimits) {
         self.bench.scratch.commit_limits = Some(limits);
+    }
+
+    /// Testing only: limits of preparations of definitions of spaces.
+    pub fn set_preparation_limits(&mut self, limits: PreparationLimits) {
+        self.bench.scratch.preparation_limits = Some(limits);
     }
 
     /// Testing only: what is taken back is not all that was done, which the simulator must notice.

@@ -76,4 +76,12 @@ counters! {
     long_selections,
     /// Changes of definitions of spaces.
     definitions_changed,
+    /// Those of them that were prepared in slices, or had to wait.
+    definitions_prepared,
+    /// Those that a tuple did not fit that was there while they were prepared.
+    definitions_misfit,
+    /// Parts of definitions after which something was left to do.
+    definition_slices,
+    /// Tables of HASH indexes that crashes found to be split, by their numbers of tuples.
+    hashes_split,
 }

@@ -3,8 +3,10 @@
 
 use crate::history::AskedGate;
 use crate::node::SimNode;
+use crate::plan::Redefine;
+use crate::spaces::definition::Definition;
 use crate::spaces::journal::{Journal, Operation, Reply, When};
-use crate::spaces::request::Request;
+use crate::spaces::request::{Habits, Request};
 use ladon_iproto::greeting::{GREETING_BYTES, read as read_greeting};
 use ladon_iproto::{Progress, client, frame};
 use ladon_net::ConnId;
@@ -37,11 +39,17 @@ pub(crate) struct Client {
     serial: u64,
     /// Its transactions are long, and rarely show what others may change.
     is_patient: bool,
+    habits: Habits,
 }
 
 impl Client {
     /// Opens a connection.
-    pub(crate) fn connect(node: &mut SimNode, name: u64, worker: usize, slot: u32) -> Client {
+    pub(crate) fn connect(
+        node: &mut SimNode,
+        name: u64,
+        (worker, slot): (usize, u32),
+        habits: Habits,
+    ) -> Client {
         let mut random = Random::new(name);
         let is_patient = random.chance(1, 4);
         Client {
@@ -57,6 +65,7 @@ impl Client {
             has_begun: [false; STREAMS + 1],
             serial: 0,
             is_patient,
+            habits,
         }
     }
 
@@ -90,6 +99,7 @@ impl Client {
             gate: AskedGate::Default(gate),
             end: None,
             may_be_lost: false,
+            began: None,
             ran: None,
         });
         self.awaited.push_back(at);
@@ -109,15 +119,20 @@ impl Client {
 
     fn request(&mut self) -> (u64, Request) {
         self.serial += 1;
-        let random = &mut self.random;
+        let (random, habits) = (&mut self.random, self.habits);
         // Its first byte is a digit that others look for in the index of texts.
         let value = format!("{}:{}:{}", self.serial % 10, self.name, self.serial);
         let stream = random.below(3 * STREAMS as u64 / 2 + 1) as usize;
         if stream == 0 || stream > STREAMS {
-            if random.chance(1, 30) {
-                return (0, Request::definition(random));
+            let definition_in = match habits.redefine {
+                None => 30,
+                Some(Redefine::All) => 14,
+                Some(_) => 4,
+            };
+            if random.chance(1, definition_in) {
+                return (0, Request::Define(Definition::some(random, habits)));
             }
-            return (0, Request::on_data(random, &value));
+            return (0, Request::on_data(random, &value, habits));
         }
         let has_begun = &mut self.has_begun[stream];
         let commits_below = if self.is_patient { 4 } else { 14 };
@@ -132,8 +147,8 @@ impl Client {
                 let is_short = random.chance(1, 8);
                 Request::Begin(is_short.then(|| random.pick(&[5, 60, 4_000])))
             }
-            5.. if self.is_patient => Request::of_no_conflict(random, &value),
-            _ => Request::on_data(random, &value),
+            5.. if self.is_patient => Request::of_no_conflict(random, &value, habits),
+            _ => Request::on_data(random, &value, habits),
         };
         match request {
             Request::Begin(_) => *has_begun = true,

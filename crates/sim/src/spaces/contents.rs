@@ -1,13 +1,15 @@
 //! The spaces' contents as the oracle sees them: plain maps, and Tarantool's rules for a few shapes
 //! of tuples. It shares no code with `ladon-space`.
 //!
-//! A tuple is `[id, group, text]`:
+//! A tuple is `[id, group, text]`; without a text, it has nil there:
 //!
 //! | space | primary index | other indexes |
 //! |---|---|---|
-//! | `plain` | TREE, id | unique TREE, group; at times a TREE of text |
+//! | `plain` | TREE, id; at times group | unique TREE, group; at times a TREE of text |
 //! | `numbered` | TREE, id, filled in by a sequence | TREE of group |
-//! | `hashed` | HASH, id | |
+//! | `hashed` | HASH, id; at times TREE | |
+//!
+//! At times, the format or the index of text demands a text.
 
 use crate::history::shortened;
 use crate::spaces::request::{Call, IteratorType, Key, Operation, Selection, Statement};
@@ -25,9 +27,11 @@ pub(crate) const HASHED: usize = 2;
 pub(crate) mod code {
     pub(crate) const TUPLE_FOUND: u32 = 3;
     pub(crate) const MEMORY_ISSUE: u32 = 2;
+    pub(crate) const FIELD_TYPE: u32 = 23;
     pub(crate) const NO_SUCH_INDEX: u32 = 35;
     pub(crate) const WAL_IO: u32 = 40;
     pub(crate) const ACTIVE_TRANSACTION: u32 = 79;
+    pub(crate) const CANT_UPDATE_PRIMARY_KEY: u32 = 94;
     pub(crate) const CONFLICT: u32 = 97;
     pub(crate) const TIMEOUT: u32 = 231;
 }
@@ -54,7 +58,7 @@ impl Row {
             None => write::nil(out),
         }
         write::uint(out, self.group);
-        write::str(out, &self.text);
+        write_text(out, &self.text);
     }
 
     /// Reads a tuple; `None` if it is none of these spaces.
@@ -63,8 +67,25 @@ impl Row {
             return None;
         }
         let (id, group) = (read_uint(&mut tuple).ok()?, read_uint(&mut tuple).ok()?);
-        let text = read_str(&mut tuple).ok()?.to_vec();
-        tuple.is_empty().then_some(Row { id, group, text })
+        let text = match tuple {
+            [NIL] => Vec::new(),
+            _ => {
+                let text = read_str(&mut tuple).ok()?.to_vec();
+                return tuple.is_empty().then_some(Row { id, group, text });
+            }
+        };
+        Some(Row { id, group, text })
+    }
+}
+
+/// Nil in MessagePack.
+const NIL: u8 = 0xc0;
+
+/// Appends a text, nil for an empty one.
+pub(crate) fn write_text(out: &mut Vec<u8>, text: &[u8]) {
+    match text {
+        [] => write::nil(out),
+        text => write::str(out, text),
     }
 }
 
@@ -73,11 +94,27 @@ pub(crate) type Rows = Vec<Rc<Row>>;
 /// What a statement shows, or the code of its error.
 pub(crate) type Shown = Result<Option<Rc<Row>>, u32>;
 
+/// A primary index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Primary {
+    /// A TREE of ids.
+    #[default]
+    Ids,
+    /// A TREE of groups.
+    Groups,
+    /// A HASH of ids.
+    HashedIds,
+}
+
 /// A space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
+    /// By what the primary index orders.
     pub(crate) rows: BTreeMap<u64, Rc<Row>>,
+    pub(crate) primary: Primary,
     pub(crate) has_text_index: bool,
+    /// The format demands a text.
+    pub(crate) is_strict: bool,
 }
 
 /// All that is kept of spaces.
@@ -105,39 +142,67 @@ impl State {
 }
 
 impl Table {
+    /// The primary key.
+    pub(crate) fn key(&self, row: &Row) -> u64 {
+        if self.primary == Primary::Groups { row.group } else { row.id }
+    }
+
     /// Runs a statement that has its number.
     pub(crate) fn run(&mut self, space: usize, statement: &Statement) -> Shown {
         let id = statement.id.unwrap_or(0);
+        let given = Row { id, ..statement.row.clone() };
+        let is_put = matches!(statement.call, Call::Insert | Call::Replace | Call::Upsert);
         let old = match statement.by_group {
+            true => self.rows.values().find(|row| row.group == given.group).cloned(),
+            false if is_put => self.rows.get(&self.key(&given)).cloned(),
             false => self.rows.get(&id).cloned(),
-            true => self.rows.values().find(|row| row.group == statement.row.group).cloned(),
         };
+        if is_put {
+            self.check_text(&given)?;
+        }
         let put = |table: &mut Table, row: Row| {
             table.check_group(space, &row)?;
             let row = Rc::new(row);
-            table.rows.insert(row.id, Rc::clone(&row));
+            table.rows.insert(table.key(&row), Rc::clone(&row));
             Ok(row)
         };
-        let given = || Row { id, ..statement.row.clone() };
         match (&statement.call, old) {
             (Call::Insert, Some(_)) => Err(code::TUPLE_FOUND),
-            (Call::Insert | Call::Replace, _) => put(self, given()).map(Some),
+            (Call::Insert | Call::Replace, _) => put(self, given).map(Some),
             (Call::Update, None) => Ok(None),
-            (Call::Update, Some(old)) => put(self, statement.applied_to(&old)).map(Some),
-            (Call::Upsert, None) => put(self, given()).map(|_| None),
-            (Call::Upsert, Some(old)) => put(self, statement.applied_to(&old)).map(|_| None),
+            (Call::Upsert, None) => put(self, given).map(|_| None),
+            (Call::Update | Call::Upsert, Some(old)) => {
+                let new = statement.applied_to(&old);
+                self.check_text(&new)?;
+                match (&statement.call, self.key(&new) == self.key(&old)) {
+                    (Call::Update, true) => put(self, new).map(Some),
+                    (Call::Update, false) if self.rows.contains_key(&self.key(&new)) => {
+                        Err(code::TUPLE_FOUND)
+                    }
+                    (Call::Update, false) => Err(code::CANT_UPDATE_PRIMARY_KEY),
+                    (_, true) => put(self, new).map(|_| None),
+                    (_, false) => Ok(None),
+                }
+            }
             (Call::Delete, old) => {
                 if let Some(old) = &old {
-                    self.rows.remove(&old.id);
+                    self.rows.remove(&self.key(old));
                 }
                 Ok(old)
             }
         }
     }
 
+    pub(crate) fn check_text(&self, row: &Row) -> Result<(), u32> {
+        match row.text.is_empty() && (self.is_strict || self.has_text_index) {
+            true => Err(code::FIELD_TYPE),
+            false => Ok(()),
+        }
+    }
+
     /// The groups of `plain` are unique.
     fn check_group(&self, space: usize, row: &Row) -> Result<(), u32> {
-        let is_taken = |it: &Rc<Row>| it.group == row.group && it.id != row.id;
+        let is_taken = |it: &Rc<Row>| it.group == row.group && self.key(it) != self.key(row);
         match space == PLAIN && self.rows.values().any(is_taken) {
             true => Err(code::TUPLE_FOUND),
             false => Ok(()),
@@ -147,10 +212,11 @@ impl Table {
     /// The tuples in the order of an index.
     pub(crate) fn ordered(&self, index: u32) -> Rows {
         let mut rows: Rows = self.rows.values().cloned().collect();
+        // Equal ones stay in the order of the primary index.
         match index {
             0 => {}
-            1 => rows.sort_by_key(|row| (row.group, row.id)),
-            _ => rows.sort_by(|a, b| (&a.text, a.id).cmp(&(&b.text, b.id))),
+            1 => rows.sort_by_key(|row| row.group),
+            _ => rows.sort_by(|a, b| a.text.cmp(&b.text)),
         }
         rows
     }
@@ -162,7 +228,7 @@ impl Table {
         }
         let compare = |row: &Rc<Row>| match (&selection.key, selection.index) {
             (Key::None, _) => std::cmp::Ordering::Equal,
-            (Key::Number(key), 0) => row.id.cmp(key),
+            (Key::Number(key), 0) => self.key(row).cmp(key),
             (Key::Number(key), _) => row.group.cmp(key),
             (Key::Text(key), _) => row.text.cmp(key),
         };

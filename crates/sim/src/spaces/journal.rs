@@ -14,8 +14,9 @@
 //! oracle has what was found, and whatever a client was firmly shown must be true without the rest.
 
 use crate::history::AskedGate;
-use crate::spaces::contents::{HASHED, PLAIN, Rows, Shown, State, Table, code};
-use crate::spaces::request::{Call, Definition, Key, Request, Selection, Statement};
+use crate::spaces::contents::{HASHED, Rows, Shown, State, Table, code};
+use crate::spaces::definition::Definition;
+use crate::spaces::request::{Call, Key, Request, Selection, Statement};
 use crate::spaces::transaction::{Done, Step, Touched, Transaction};
 use ladon_iproto::client;
 use ladon_msgpack::read_uint;
@@ -86,6 +87,8 @@ pub(crate) struct Operation {
     /// When its reply came, in steps.
     pub(crate) end: Option<u64>,
     pub(crate) may_be_lost: bool,
+    /// Changes before the first part of its work, if that has several.
+    pub(crate) began: Option<usize>,
     /// What it did when it ran.
     pub(crate) ran: Option<Ran>,
 }
@@ -101,7 +104,7 @@ pub(crate) struct Ran {
     is_in_transaction: bool,
     /// It was refused: nothing happened.
     is_refused: bool,
-    /// It is a conflict that was there after so many changes.
+    /// It is a conflict, or an error of a definition, that was there after so many changes.
     met: Option<usize>,
 }
 
@@ -126,7 +129,8 @@ pub(crate) struct Journal {
     /// By client and stream.
     open: BTreeMap<(u64, u64), Transaction>,
     ended: Vec<Transaction>,
-    /// After how many changes the conflict was there that a commit has just met.
+    /// After how many changes the conflict was there that a commit has just met, or what a
+    /// definition did not fit.
     met: Option<usize>,
     /// Something may be refused for want of a disk or of memory.
     may_refuse: bool,
@@ -142,6 +146,9 @@ pub(crate) struct Counted {
     pub(crate) timed_out: u64,
     pub(crate) long: u64,
     pub(crate) definitions: u64,
+    pub(crate) prepared: u64,
+    pub(crate) misfits: u64,
+    pub(crate) definition_slices: u64,
     pub(crate) kept_unanswered: u64,
     pub(crate) lost: u64,
     pub(crate) slices: u64,
@@ -216,7 +223,9 @@ impl Journal {
             _ if is_in_transaction => {
                 Some(Expected::This(self.in_transaction(key, at, made.as_ref(), when)?))
             }
-            Request::Define(definition) => Some(Expected::This(self.define(*definition))),
+            Request::Define(definition) => {
+                Some(Expected::This(self.define(at, *definition, made.as_ref())))
+            }
             Request::Select(space, selection) => {
                 let rows = self.now().tables[*space].select(selection);
                 Some(Expected::This(Reply::of_rows(rows)))
@@ -261,16 +270,21 @@ impl Journal {
     /// # Errors
     /// If there is nothing that may take long.
     pub(crate) fn ran_partly(&mut self, at: usize, when: When) -> Result<(), String> {
-        let operation = &self.operations[at];
-        let key = (operation.client, operation.stream);
         let position = self.position();
+        let operation = &mut self.operations[at];
+        operation.began.get_or_insert(position);
+        let key = (operation.client, operation.stream);
         match (&operation.request, self.open.get_mut(&key)) {
             (Request::Commit, Some(transaction)) => {
                 self.counted.slices += 1;
                 transaction.goes_on(position, when)
             }
-            // It waits for a commit.
-            (Request::Write(..) | Request::Define(_), None) => {
+            (Request::Define(_), None) => {
+                self.counted.definition_slices += 1;
+                Ok(())
+            }
+            // It waits for a commit or a definition.
+            (Request::Write(..), None) => {
                 self.counted.waits_for_commits += 1;
                 Ok(())
             }
@@ -304,27 +318,26 @@ impl Journal {
         shown
     }
 
-    fn define(&mut self, definition: Definition) -> Reply {
-        let mut plain = Table::clone(&self.now().tables[PLAIN]);
-        let has_index = plain.has_text_index;
-        self.counted.definitions += 1;
-        match definition {
-            Definition::CreateIndex if has_index => return Reply::Error(code::TUPLE_FOUND),
-            Definition::Truncate(space) => {
-                let has_text_index = self.now().tables[space].has_text_index;
-                let emptied = Table { has_text_index, ..Table::default() };
-                self.change(|now| now.tables[space] = Rc::new(emptied));
-                return Reply::Other;
+    /// A definition takes effect, or finds at some time of its work what does not fit it.
+    fn define(&mut self, at: usize, definition: Definition, made: Option<&Reply>) -> Reply {
+        let mut next = self.now().clone();
+        let reply = definition.apply(&mut next);
+        let began = self.operations[at].began;
+        if let (Some(made @ Reply::Error(_)), Some(began)) = (made, began) {
+            let is_met = |state: &State| definition.apply(&mut state.clone()) == *made;
+            if let Some(after) = self.states[began..].iter().position(is_met) {
+                self.counted.misfits += 1;
+                self.met = Some(began + after);
+                return made.clone();
             }
-            _ => {}
         }
-        if definition == Definition::DropIndex && !has_index {
-            return Reply::Rows(Rows::new());
+        if reply == Reply::Other {
+            self.counted.definitions += 1;
+            self.counted.prepared += u64::from(began.is_some());
+            self.definitions += u64::from(definition.is_of_schema());
+            self.change(|now| *now = next);
         }
-        self.definitions += 1;
-        plain.has_text_index = !has_index;
-        self.change(|now| now.tables[PLAIN] = Rc::new(plain));
-        Reply::Other
+        reply
     }
 
     fn begin(&mut self, key: (u64, u64), timeout_ms: Option<u64>, when: When) -> Expected {
@@ -470,8 +483,8 @@ impl Journal {
     fn holds(&self, kept: usize, found: &State) -> bool {
         let alone = self.operations.iter().filter(|it| it.is_firm()).all(|operation| {
             let Some(ran) = &operation.ran else { return false };
-            if ran.met.is_some_and(|met| met > kept) {
-                return false;
+            if let Some(met) = ran.met {
+                return met <= kept;
             }
             ran.position <= kept
                 || ran.is_in_transaction
@@ -495,11 +508,7 @@ fn shown_alone(request: &Request, state: &State) -> Option<Reply> {
             let mut table = Table::clone(&state.tables[*space]);
             Reply::of_statement(&table.run(*space, &statement))
         }
-        Request::Define(definition) => match (definition, state.tables[PLAIN].has_text_index) {
-            (Definition::CreateIndex, true) => Reply::Error(code::TUPLE_FOUND),
-            (Definition::DropIndex, false) => Reply::Rows(Rows::new()),
-            _ => Reply::Other,
-        },
+        Request::Define(definition) => definition.apply(&mut state.clone()),
         _ => return None,
     })
 }
@@ -551,6 +560,9 @@ impl Counted {
         report.transactions_timed_out += self.timed_out;
         report.long_selections += self.long;
         report.definitions_changed += self.definitions;
+        report.definitions_prepared += self.prepared;
+        report.definitions_misfit += self.misfits;
+        report.definition_slices += self.definition_slices;
         report.commits_kept_unanswered += self.kept_unanswered;
         report.commits_lost += self.lost;
         report.commit_slices += self.slices;

@@ -8,6 +8,7 @@
 
 mod client;
 mod contents;
+mod definition;
 mod journal;
 mod request;
 mod setup;
@@ -24,6 +25,7 @@ use ladon_engine::Keyspace;
 use ladon_net::ConnId;
 use ladon_record::Gate;
 use ladon_testkit::Random;
+pub(crate) use request::Habits;
 pub(crate) use setup::{PASSWORD, forget_indexes};
 
 /// A packet that the node has run.
@@ -66,14 +68,14 @@ impl Spaces {
     fn begin_life(&mut self, node: &mut SimNode, plan: &Plan, slot: u32) -> Result<(), String> {
         if !setup::is_done(&node.keyspace) {
             node.set_gate(Gate::Fsync)?;
-            setup::make(node, slot)?;
+            setup::make(node, slot, plan.space_habits.crowd)?;
             node.set_gate(plan.gate)?;
         }
         self.journal = Journal::new(setup::found(&node.keyspace)?, self.may_refuse);
         for at in 0..plan.space_clients as u32 {
             self.names = self.names.wrapping_add(1);
-            let worker = at as usize % plan.workers;
-            self.clients.push(Client::connect(node, self.names, worker, slot + 1 + at));
+            let (worker, habits) = (at as usize % plan.workers, plan.space_habits);
+            self.clients.push(Client::connect(node, self.names, (worker, slot + 1 + at), habits));
         }
         Ok(())
     }
@@ -190,6 +192,7 @@ impl Spaces {
             return Err(format!("the spaces after the crash: {found:?}"));
         }
         self.journal.counted.add_to(report);
+        report.hashes_split += u64::from(setup::is_split(&found));
         self.begin_life(node, plan, slot)
     }
 

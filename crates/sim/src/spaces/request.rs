@@ -1,13 +1,14 @@
 //! Requests on spaces: what clients ask, as data and as packets.
 
-use crate::spaces::contents::{HASHED, NUMBERED, PLAIN, Row, SPACES};
+use crate::plan::Redefine;
+use crate::spaces::contents::{HASHED, NUMBERED, PLAIN, Row, SPACES, write_text};
+use crate::spaces::definition::Definition;
 use ladon_iproto::client::write_request;
 use ladon_iproto::request::{
     Begin, Call as Procedure, Delete, IndexRef, Put, Request as Packet, Select, SpaceRef, Update,
     Upsert,
 };
 use ladon_msgpack::write;
-use ladon_system_spaces as system;
 use ladon_testkit::Random;
 
 /// Long enough that a few tuples make a long reply.
@@ -15,6 +16,8 @@ const LONG_TEXT_BYTES: u64 = 16_000;
 /// Tuples of the spaces without a sequence.
 const IDS: u64 = 10;
 const GROUPS: u64 = 12;
+/// New tuples of a crowded space.
+const CROWD_IDS: u64 = 1_000;
 /// What is selected at most where the order does not matter.
 const ALL: u32 = u32::MAX;
 
@@ -29,15 +32,6 @@ pub(crate) enum Request {
     Begin(Option<u64>),
     Commit,
     Rollback,
-}
-
-/// A change of a definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Definition {
-    /// The index of text of `plain`.
-    CreateIndex,
-    DropIndex,
-    Truncate(usize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,19 +89,32 @@ pub(crate) enum Key {
     Text(Vec<u8>),
 }
 
-fn text(random: &mut Random, value: &str) -> Vec<u8> {
+/// What a seed's clients do besides the usual.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Habits {
+    /// They change formats and primary indexes, and leave out texts.
+    pub(crate) redefine: Option<Redefine>,
+    /// They add ever new tuples to `hashed`.
+    pub(crate) crowd: bool,
+}
+
+fn text(random: &mut Random, value: &str, habits: Habits) -> Vec<u8> {
+    if habits.redefine.is_some() && random.chance(1, 16) {
+        return Vec::new();
+    }
     let mut text = value.as_bytes().to_vec();
     if random.chance(1, 4) {
-        text.resize(random.below(LONG_TEXT_BYTES) as usize, b'x');
+        text.resize(1 + random.below(LONG_TEXT_BYTES) as usize, b'x');
     }
     text
 }
 
 /// A statement; `value` is unlike any other.
-fn statement(random: &mut Random, value: &str) -> Request {
+fn statement(random: &mut Random, value: &str, habits: Habits) -> Request {
     let space = random.below(3) as usize;
     let id = match space {
         NUMBERED => 1 + random.below(3 * IDS),
+        HASHED if habits.crowd && random.chance(2, 3) => random.below(CROWD_IDS),
         _ => random.below(IDS),
     };
     let call = match random.below(8) {
@@ -120,14 +127,14 @@ fn statement(random: &mut Random, value: &str) -> Request {
     let is_put = matches!(call, Call::Insert | Call::Replace);
     let takes_number = space == NUMBERED && is_put && random.chance(3, 4);
     let groups = if space == NUMBERED { 4 } else { GROUPS };
-    let row = Row { id: 0, group: random.below(groups), text: text(random, value) };
+    let row = Row { id: 0, group: random.below(groups), text: text(random, value, habits) };
     let mut operations = Vec::new();
     if matches!(call, Call::Update | Call::Upsert) {
         if random.chance(2, 3) {
             operations.push(Operation::AddToGroup(1 + random.below(2)));
         }
         if operations.is_empty() || random.chance(1, 3) {
-            operations.push(Operation::SetText(text(random, value)));
+            operations.push(Operation::SetText(text(random, value, habits)));
         }
     }
     let by_group =
@@ -164,18 +171,18 @@ fn selection(random: &mut Random) -> Request {
 
 impl Request {
     /// A request on data; `value` is unlike any other.
-    pub(crate) fn on_data(random: &mut Random, value: &str) -> Request {
+    pub(crate) fn on_data(random: &mut Random, value: &str, habits: Habits) -> Request {
         match random.below(20) {
             0 => Request::Count(random.below(3) as usize),
             1..9 => selection(random),
-            _ => statement(random, value),
+            _ => statement(random, value, habits),
         }
     }
 
     /// A statement that shows the same whatever others change.
-    pub(crate) fn of_no_conflict(random: &mut Random, value: &str) -> Request {
+    pub(crate) fn of_no_conflict(random: &mut Random, value: &str, habits: Habits) -> Request {
         loop {
-            let request = statement(random, value);
+            let request = statement(random, value, habits);
             if let Request::Write(NUMBERED | HASHED, Statement { call, id, .. }) = &request
                 && (matches!(call, Call::Replace | Call::Upsert)
                     || *call == Call::Insert && id.is_none())
@@ -183,15 +190,6 @@ impl Request {
                 return request;
             }
         }
-    }
-
-    /// A change of a definition.
-    pub(crate) fn definition(random: &mut Random) -> Request {
-        Request::Define(match random.below(3) {
-            0 => Definition::CreateIndex,
-            1 => Definition::DropIndex,
-            _ => Definition::Truncate(random.below(3) as usize),
-        })
     }
 
     /// Appends the packet.
@@ -276,7 +274,7 @@ impl Statement {
                 Operation::SetText(text) => {
                     write::str(&mut out, b"=");
                     write::uint(&mut out, 2);
-                    write::str(&mut out, text);
+                    write_text(&mut out, text);
                 }
             }
         }
@@ -284,29 +282,15 @@ impl Statement {
     }
 }
 
-impl Definition {
-    fn send(self, mut send: impl FnMut(Packet<'_>)) {
-        let mut body = Vec::new();
-        match self {
-            Definition::CreateIndex => {
-                index(&mut body, PLAIN, (2, "text", "tree"), false, (2, "string"));
-                send(Packet::Insert(Put { space: SpaceRef::Id(system::INDEX), tuple: &body }));
-            }
-            Definition::DropIndex => {
-                write::array(&mut body, 2);
-                write::uint(&mut body, SPACES[PLAIN].into());
-                write::uint(&mut body, 2);
-                let (space, index) = (SpaceRef::Id(system::INDEX), IndexRef::Id(0));
-                send(Packet::Delete(Delete { space, index, key: &body }));
-            }
-            Definition::Truncate(space) => {
-                write::array(&mut body, 2);
-                write::uint(&mut body, SPACES[space].into());
-                write::uint(&mut body, 1);
-                send(Packet::Replace(Put { space: SpaceRef::Id(system::TRUNCATE), tuple: &body }));
-            }
-        }
-    }
+/// Appends a tuple of `_space`, but for its last field, the format.
+pub(crate) fn space(out: &mut Vec<u8>, space: usize) {
+    write::array(out, 7);
+    write::uint(out, SPACES[space].into());
+    write::uint(out, 1);
+    write::str(out, NAMES[space].as_bytes());
+    write::str(out, b"memtx");
+    write::uint(out, 0);
+    write::map(out, 0);
 }
 
 /// Appends a tuple of `_index`.

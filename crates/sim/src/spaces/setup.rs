@@ -1,8 +1,8 @@
 //! Makes the spaces as a connector does, and reads back what a recovery has found of them.
 
 use crate::node::SimNode;
-use crate::spaces::contents::{HASHED, NUMBERED, PLAIN, Row, SPACES, State, Table};
-use crate::spaces::request::{NAMES, index};
+use crate::spaces::contents::{HASHED, NUMBERED, PLAIN, Primary, Row, SPACES, State, Table};
+use crate::spaces::request::{index, space};
 use ladon_engine::{Keyspace, Scratch};
 use ladon_iproto::auth::{Credentials, scramble};
 use ladon_iproto::client::{Reply, write_request};
@@ -26,7 +26,7 @@ pub(crate) fn is_done(keyspace: &Keyspace) -> bool {
 }
 
 /// Makes the spaces; all of it is on the disk then. Nothing fails meanwhile.
-pub(crate) fn make(node: &mut SimNode, slot: u32) -> Result<(), String> {
+pub(crate) fn make(node: &mut SimNode, slot: u32, is_crowded: bool) -> Result<(), String> {
     let conn = node.connect_iproto(0, slot);
     let mut input = Vec::new();
     let turn = |input: &mut Vec<u8>| {
@@ -47,8 +47,11 @@ pub(crate) fn make(node: &mut SimNode, slot: u32) -> Result<(), String> {
     let mut packets = Vec::new();
     let auth = Request::Auth(Auth { user_name: b"admin", tuple: &credentials });
     write_request(&mut packets, 0, 0, &auth);
-    let definitions = definitions();
-    for (at, (space, tuple)) in definitions.iter().enumerate() {
+    let mut tuples = definitions();
+    if is_crowded {
+        tuples.extend(crowd());
+    }
+    for (at, (space, tuple)) in tuples.iter().enumerate() {
         let put = Put { space: SpaceRef::Id(*space), tuple };
         write_request(&mut packets, 1 + at as u64, 0, &Request::Replace(put));
     }
@@ -59,30 +62,40 @@ pub(crate) fn make(node: &mut SimNode, slot: u32) -> Result<(), String> {
         while let Progress::Complete { start, end } = frame::next(&input, frame::PACKET_BYTES_MAX) {
             let reply = Reply::decode(&input[start..end]).map_err(|error| error.to_string())?;
             if let Some(error) = reply.error {
-                return Err(format!("definition {answered}: {}", error.escape_ascii()));
+                return Err(format!("tuple {answered}: {}", error.escape_ascii()));
             }
             answered += 1;
             input.drain(..end);
         }
-        if answered == definitions.len() + 1 {
+        if answered == tuples.len() + 1 {
             return Ok(());
         }
     }
     Err("the definitions are not answered".to_owned())
 }
 
+/// With a few more, a shard of a HASH index is split.
+const CROWD: u64 = SHARD_ITEMS_MAX - 4;
+/// As in `ladon-space`.
+const SHARD_ITEMS_MAX: u64 = 1_792;
+/// The first one's, behind those that clients choose.
+const CROWD_FIRST: u64 = 1_000;
+
+/// Tuples that fill `hashed`.
+fn crowd() -> impl Iterator<Item = (u32, Vec<u8>)> {
+    (CROWD_FIRST..CROWD_FIRST + CROWD).map(|id| {
+        let mut tuple = Vec::new();
+        Row { id, group: 0, text: b"one of many".to_vec() }.write(Some(id), &mut tuple);
+        (SPACES[HASHED], tuple)
+    })
+}
+
 /// Tuples of system spaces.
 fn definitions() -> Vec<(u32, Vec<u8>)> {
     let mut definitions = Vec::new();
-    for (at, name) in NAMES.iter().enumerate() {
+    for at in 0..SPACES.len() {
         let mut tuple = Vec::new();
-        write::array(&mut tuple, 7);
-        write::uint(&mut tuple, SPACES[at].into());
-        write::uint(&mut tuple, 1);
-        write::str(&mut tuple, name.as_bytes());
-        write::str(&mut tuple, b"memtx");
-        write::uint(&mut tuple, 0);
-        write::map(&mut tuple, 0);
+        space(&mut tuple, at);
         write::array(&mut tuple, 0);
         definitions.push((system::SPACE, tuple));
     }
@@ -157,15 +170,33 @@ pub(crate) fn found(keyspace: &Keyspace) -> Result<State, String> {
     Ok(state)
 }
 
+/// Whether `hashed` has more tuples than one shard of its index takes.
+pub(crate) fn is_split(found: &State) -> bool {
+    let hashed = &found.tables[HASHED];
+    hashed.primary == Primary::HashedIds && hashed.rows.len() as u64 > SHARD_ITEMS_MAX
+}
+
 fn table(space: &Space) -> Result<Table, String> {
     let name = &space.def().name;
-    let mut table = Table { rows: BTreeMap::new(), has_text_index: space.index(2).is_some() };
+    let primary = space.index(0).map(|index| index.def());
+    let primary = match primary.map(|def| (def.kind, def.parts[0].field)) {
+        Some((IndexKind::Tree, 0)) => Primary::Ids,
+        Some((IndexKind::Tree, 1)) => Primary::Groups,
+        Some((IndexKind::Hash, 0)) => Primary::HashedIds,
+        _ => return Err(format!("{name} has no such primary index: {:?}", space.def())),
+    };
+    let mut table = Table {
+        rows: BTreeMap::new(),
+        primary,
+        has_text_index: space.index(2).is_some(),
+        is_strict: !space.def().format.fields.is_empty(),
+    };
     for at in space.indexes() {
         let rows: Option<Vec<Row>> = at.tuples().map(|tuple| Row::read(tuple.bytes())).collect();
         let rows = rows.ok_or_else(|| format!("a tuple of {name} cannot be read"))?;
         let id = at.def().id;
         if id == 0 {
-            table.rows = rows.into_iter().map(|row| (row.id, Rc::new(row))).collect();
+            table.rows = rows.into_iter().map(|row| (table.key(&row), Rc::new(row))).collect();
             let count = table.rows.len() as u64;
             if count != space.len() {
                 return Err(format!("{name} says it has {} tuples: {count}", space.len()));

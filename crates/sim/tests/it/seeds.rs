@@ -38,12 +38,16 @@ fn seeds_without_trouble() {
     assert!(total.transactions_committed > SEEDS / 4, "{total:?}");
     assert!(total.conflicts > SEEDS / 10, "{total:?}");
     assert!(total.transactions_timed_out > SEEDS / 20, "{total:?}");
-    assert!(total.commits_kept_unanswered > SEEDS / 200, "{total:?}");
+    assert!(total.commits_kept_unanswered > SEEDS / 400, "{total:?}");
     assert!(total.commits_lost > SEEDS / 50, "{total:?}");
     assert!(total.commit_slices > SEEDS / 20, "{total:?}");
     assert!(total.waits_for_commits > SEEDS / 100, "{total:?}");
     assert!(total.long_selections > SEEDS / 200, "{total:?}");
     assert!(total.definitions_changed > SEEDS / 10, "{total:?}");
+    assert!(total.definitions_prepared > SEEDS / 40, "{total:?}");
+    assert!(total.definitions_misfit > SEEDS / 400, "{total:?}");
+    assert!(total.definition_slices > SEEDS / 10, "{total:?}");
+    assert!(total.hashes_split > SEEDS / 400, "{total:?}");
     // The order that the node tells explains every correct run, so nothing is left to a search.
     assert_eq!(total.undecided, 0, "the oracle must tell: {total:?}");
 }
@@ -237,4 +241,19 @@ fn an_early_packet_or_a_forgotten_index_is_caught() {
     for canary in [Canary::EarlyPacket, Canary::IndexForgotten] {
         assert_caught(canary, 200, 11);
     }
+}
+
+/// What is written while a definition is prepared counts: a tuple that another primary index missed,
+/// or that does not fit a stricter format, is caught.
+#[test]
+fn a_definition_that_misses_what_is_written_meanwhile_is_caught() {
+    for canary in [Canary::MissedWrites, Canary::UncheckedWrites] {
+        assert_caught(canary, 300, 6);
+    }
+}
+
+/// A space whose primary index has changed since the checkpoint keeps its tuples.
+#[test]
+fn a_recovery_that_loses_tuples_is_caught() {
+    assert_caught(Canary::TuplesLost, 100, 11);
 }
