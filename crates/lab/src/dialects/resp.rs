@@ -68,7 +68,6 @@ impl Dialect for Resp {
             OperationKind::ScanFrom => {
                 Err("no scan in the order of keys: SCAN walks in the order of hashes".to_owned())
             }
-            OperationKind::Ping => Err("asked only in IPROTO".to_owned()),
             OperationKind::GetByCall => Err("no function that reads a key by its name".to_owned()),
             OperationKind::InsertTuple => Err("no table of tuples".to_owned()),
             _ => Ok(()),
@@ -93,6 +92,7 @@ impl Dialect for Resp {
     #[inline]
     fn encode(&mut self, _: u64, operation: &Operation, out: &mut Vec<u8>) {
         match operation {
+            Operation::Ping => words::bulks(&[b"PING"], out),
             Operation::Set { key, value } => {
                 out.extend_from_slice(b"*3\r\n$3\r\nSET\r\n");
                 words::bulk(key, out);
@@ -129,8 +129,7 @@ impl Dialect for Resp {
                 words::bulks(&[&find[..], &shown].concat(), out);
             }
             // The driver asks `can` first.
-            Operation::Ping
-            | Operation::ScanFrom { .. }
+            Operation::ScanFrom { .. }
             | Operation::GetByCall { .. }
             | Operation::InsertTuple { .. } => unreachable!("refused by can()"),
         }
@@ -147,6 +146,7 @@ impl Dialect for Resp {
     fn answer(&self, operation: &Operation, frame: &[u8]) -> Result<Answer, Refused> {
         let kind = operation.kind();
         match (kind, frame.first()) {
+            (OperationKind::Ping, Some(b'+')) if frame == b"+PONG\r\n" => Ok(Answer::Done),
             (OperationKind::Set | OperationKind::SetMany, Some(b'+')) if frame == OK => {
                 Ok(Answer::Done)
             }
