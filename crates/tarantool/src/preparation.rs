@@ -42,7 +42,7 @@ impl Running<'_, '_> {
         let Some(written) = self.foreseen(id, statement)? else { return Ok(None) };
         let Some(mut preparing) = self.begin_or_go_on(id, &written, &cell) else { return Ok(None) };
         // Who was broken off asks others to wait.
-        if preparing.rounds > 0 && !cell.claim(owner, now_ms) {
+        if preparing.rounds > 0 && !preparing.preparation().claim(owner, now_ms) {
             self.session.preparing = Some(preparing);
             return Err(self.run_again(Flow::AwaitsCommit));
         }
@@ -132,10 +132,13 @@ impl Running<'_, '_> {
         mut preparing: Box<Preparing>,
     ) -> Option<Box<Preparing>> {
         preparing.rounds += 1;
-        let Some(preparation) = self.thread.node.keyspace.prepare(id, written) else {
+        let Some(mut preparation) = self.thread.node.keyspace.prepare(id, written) else {
             self.discard(preparing);
             return None;
         };
+        if let Some(broken) = &mut preparing.preparation {
+            preparation = preparation.after(broken, self.thread.now_ms);
+        }
         let broken = preparing.preparation.replace(preparation);
         self.thread.scratch.garbage.extend(broken.map(Garbage::of));
         Some(preparing)
@@ -152,6 +155,9 @@ impl Running<'_, '_> {
     /// It may take long to drop.
     pub(crate) fn discard(&mut self, preparing: Box<Preparing>) {
         preparing.cell.end_claim(preparing.owner);
+        if let Some(preparation) = &preparing.preparation {
+            preparation.end_claim(preparing.owner);
+        }
         self.thread.scratch.garbage.push(Garbage::of(preparing));
     }
 

@@ -94,6 +94,9 @@ pub(crate) struct Content {
     pub(crate) version: u64,
     /// It is in the catalog no more.
     pub(crate) gone: bool,
+    /// The version of the catalog in which a foreign key has bound it to another space at last: who
+    /// changes it by an older one does not know all that it has to check.
+    pub(crate) bound_at: u64,
     /// Of a mounted space, the watched keys.
     pub(crate) watched: Watched,
     /// Notes what an index that is being built has to follow.
@@ -153,7 +156,7 @@ impl SpaceCell {
         let id = space.def().id;
         let watched = Watched::default();
         let (changed, version, gone, noting) = (Lsn::ZERO, 0, false, Noting::default());
-        let content = Content { space, changed, version, gone, watched, noting };
+        let content = Content { space, changed, version, gone, bound_at: 0, watched, noting };
         let content = Arc::new(Mutex::new(content));
         SpaceCell { id, stillness: Arc::default(), content }
     }

@@ -35,8 +35,8 @@ pub(crate) use definition::Prepared;
 pub use definition::defines;
 pub use transaction::SpaceTx;
 
-pub(crate) use catalog::Content;
 pub use catalog::described_space;
+pub(crate) use catalog::{Content, SpaceGuard};
 pub(crate) use error::{conflict, no_such_space, transaction_too_large};
 pub(crate) use foreign_keys::check_written;
 pub(crate) use held_spaces::{HeldSpaces, log_change};
