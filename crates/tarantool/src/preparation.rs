@@ -3,7 +3,7 @@
 
 use crate::statements::{Running, check_write};
 use ladon_commands::Flow;
-use ladon_engine::{Garbage, Preparation, Progress, SpaceCell, described_space};
+use ladon_engine::{DefinitionTurn, Garbage, Preparation, Progress, SpaceCell, described_space};
 use ladon_record::SpaceId;
 use ladon_space::{BoxError, Statement, Written};
 use ladon_system_spaces as system;
@@ -13,8 +13,12 @@ const TUPLES_PER_TURN: usize = 128;
 
 /// What a connection's request prepares.
 pub(crate) struct Preparing {
-    /// None while another one claims the space's definitions and has broken it off.
+    /// None before its turn, and while another one claims the space's definitions and has broken it
+    /// off.
     preparation: Option<Preparation>,
+    /// One of a space is prepared at a time: side by side they would break each other off, and all
+    /// hold what they have built so far.
+    turn: DefinitionTurn,
     cell: SpaceCell,
     rounds: u32,
     /// Who asks others to wait: the client's number.
@@ -39,8 +43,18 @@ impl Running<'_, '_> {
             self.discard_broken();
             return Err(self.run_again(Flow::AwaitsCommit));
         }
+        let is_early = |preparing: &Preparing| !preparing.turn.has_come(now_ms);
+        if self.session.preparing.as_deref().is_some_and(is_early) {
+            return Err(self.run_again(Flow::AwaitsCommit));
+        }
         let Some(written) = self.foreseen(id, statement)? else { return Ok(None) };
         let Some(mut preparing) = self.begin_or_go_on(id, &written, &cell) else { return Ok(None) };
+        if is_early(&preparing) {
+            let begun = preparing.preparation.take();
+            self.thread.scratch.garbage.extend(begun.map(Garbage::of));
+            self.session.preparing = Some(preparing);
+            return Err(self.run_again(Flow::AwaitsCommit));
+        }
         // Who was broken off asks others to wait.
         if preparing.rounds > 0 && !preparing.preparation().claim(owner, now_ms) {
             self.session.preparing = Some(preparing);
@@ -115,7 +129,8 @@ impl Running<'_, '_> {
         let Some(preparing) = self.session.preparing.take() else {
             let preparation = Some(self.thread.node.keyspace.prepare(id, written)?);
             let owner = self.session.client().0;
-            return Some(Box::new(Preparing { preparation, cell: cell.clone(), rounds: 0, owner }));
+            let (cell, turn) = (cell.clone(), cell.queue_definition());
+            return Some(Box::new(Preparing { preparation, turn, cell, rounds: 0, owner }));
         };
         let new = written.new.as_ref().map_or(&[][..], |new| new.bytes());
         if preparing.preparation.as_ref().is_some_and(|preparation| preparation.is_of(new)) {
@@ -131,7 +146,7 @@ impl Running<'_, '_> {
         written: &Written,
         mut preparing: Box<Preparing>,
     ) -> Option<Box<Preparing>> {
-        preparing.rounds += 1;
+        preparing.rounds += u32::from(preparing.preparation.is_some());
         let Some(mut preparation) = self.thread.node.keyspace.prepare(id, written) else {
             self.discard(preparing);
             return None;
@@ -148,6 +163,7 @@ impl Running<'_, '_> {
     fn discard_broken(&mut self) {
         if let Some(preparing) = &mut self.session.preparing {
             let broken = preparing.preparation.take_if(|preparation| preparation.is_broken());
+            preparing.rounds += u32::from(broken.is_some());
             self.thread.scratch.garbage.extend(broken.map(Garbage::of));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::error::no_such_space;
 use super::foreign_keys::Links;
-use super::stillness::Stillness;
+use super::stillness::{DefinitionTurn, Stillness};
 use crate::noting::Noting;
 use crate::watch::{WatchFlag, Watched};
 use arc_swap::{ArcSwap, Guard};
@@ -175,6 +175,11 @@ impl SpaceCell {
     #[inline]
     pub fn is_kept_still(&self, now_ms: u64) -> bool {
         self.stillness.holds_writers(now_ms)
+    }
+
+    /// A place at the end of those who define something of the space that takes long.
+    pub fn queue_definition(&self) -> DefinitionTurn {
+        DefinitionTurn::queue(&self.stillness)
     }
 
     /// Asks those who would change a definition of the space to wait a moment, but for `owner`.

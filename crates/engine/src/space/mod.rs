@@ -33,6 +33,7 @@ mod transaction;
 pub use catalog::{Catalog, Mount, SpaceCell, Spaces};
 pub(crate) use definition::Prepared;
 pub use definition::defines;
+pub use stillness::DefinitionTurn;
 pub use transaction::SpaceTx;
 
 pub use catalog::described_space;
