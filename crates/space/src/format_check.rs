@@ -62,7 +62,7 @@ impl FormatCheck {
     pub fn go_on(&mut self, work: usize, live: Live<'_, '_>) -> Result<bool, BoxError> {
         let FormatCheck { walk, demands } = self;
         let work = work / (1 + demands.keys.len());
-        walk.go_on(work, |_, tuple| demands.check(tuple, live))
+        walk.go_on(work, |_, tuples| tuples.iter().try_for_each(|tuple| demands.check(tuple, live)))
     }
 
     /// Checks what was written since the beginning.
