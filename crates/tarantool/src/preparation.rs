@@ -1,6 +1,7 @@
 //! A definition of a large space: its request runs again and again, and prepares a slice of what the
 //! definition takes long for each time.
 
+use crate::error;
 use crate::statements::{Running, check_write};
 use ladon_commands::Flow;
 use ladon_engine::{DefinitionTurn, Garbage, Preparation, Progress, SpaceCell, described_space};
@@ -28,7 +29,8 @@ pub(crate) struct Preparing {
 impl Running<'_, '_> {
     /// Prepares what a statement defines, or a part of it; then the request runs again, as it does
     /// if another has asked definitions of the space to wait. `None` if the statement is to run at
-    /// once: because that is quick, or to show what is wrong with it.
+    /// once: because that is quick, or to show what is wrong with it. Who has left is not waited
+    /// for: others may wait for the same space.
     pub(crate) fn prepare(
         &mut self,
         id: SpaceId,
@@ -39,6 +41,9 @@ impl Running<'_, '_> {
         }
         let Some(cell) = self.defined_cell(id, statement)? else { return Ok(None) };
         let (owner, now_ms) = (self.session.client().0, self.thread.now_ms);
+        if self.session.has_left && self.session.preparing.is_some() {
+            return Err(error::client_has_left());
+        }
         if cell.is_claimed_beside(owner, now_ms) {
             self.discard_broken();
             return Err(self.run_again(Flow::AwaitsCommit));
@@ -49,6 +54,10 @@ impl Running<'_, '_> {
         }
         let Some(written) = self.foreseen(id, statement)? else { return Ok(None) };
         let Some(mut preparing) = self.begin_or_go_on(id, &written, &cell) else { return Ok(None) };
+        if self.session.has_left {
+            self.discard(preparing);
+            return Err(error::client_has_left());
+        }
         if is_early(&preparing) {
             let begun = preparing.preparation.take();
             self.thread.scratch.garbage.extend(begun.map(Garbage::of));

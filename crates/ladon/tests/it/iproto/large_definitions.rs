@@ -377,3 +377,31 @@ fn who_waits_for_a_turn_holds_no_memory() {
     assert!(most < 3 * of_one, "{most} bytes, one index takes {of_one}");
     server.kill().expect("killed");
 }
+
+/// Who leaves while a definition is prepared, or waits for its turn, does not get it, and nobody
+/// waits for it.
+#[test]
+fn who_leaves_gets_no_index() {
+    const CLIENTS: u64 = 20;
+    const LEFT_OUT_MIN: u64 = CLIENTS / 2;
+    let node = Node { io_threads: 1, ..Node::new("none") };
+    let mut server = node.start();
+    let (mut admin, mut redis) = (node.admin(), server.connect().expect("connects"));
+    make_space(&mut admin);
+    let mut clients = || info_number(&mut redis, "clients", "connected_clients");
+    let before = clients();
+    let left_out = best_of_rounds(LEFT_OUT_MIN, |_| {
+        let mut creators: Vec<Iproto> = (0..CLIENTS).map(|_| node.admin()).collect();
+        tell_indexes(&mut creators, 1);
+        drop(creators);
+        let mut looks = 0;
+        while clients() > before {
+            looks += 1;
+            assert!(looks < 1_000_000, "they stay");
+        }
+        let delete = |id| admin.delete(288, &array(&[int(SPACE.into()), int(id)])).len() as u64;
+        CLIENTS - (1..=CLIENTS).map(delete).sum::<u64>()
+    });
+    assert!(left_out >= LEFT_OUT_MIN, "{left_out} indexes of those who left are not there");
+    server.kill().expect("killed");
+}
