@@ -194,7 +194,8 @@ impl Effect<'_> {
                 // It is created when the catalog is changed.
                 (system::SPACE, None) => {
                     self.check_foreign_keys(tx, None)?;
-                    Ok(self.bind(tx, &others))
+                    self.bind(tx, &others);
+                    Ok(())
                 }
                 _ => Err(no_such_space(described).into()),
             };
