@@ -29,8 +29,10 @@ pub(crate) enum Prepares {
     Index(u32),
     /// The primary index, and the others with it.
     AllIndexes,
-    /// A format.
+    /// A format, or new foreign keys.
     Format,
+    /// Foreign keys that name this space.
+    KeysOfOthers,
 }
 
 /// Who notes the changes of a space, if anybody does, and for what.

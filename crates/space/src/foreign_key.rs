@@ -8,7 +8,7 @@
 //! checked when.
 
 use crate::compare;
-use crate::definition::{IndexKind, pairs};
+use crate::definition::{IndexKind, SpaceDef, pairs};
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::peek;
 use crate::fields;
@@ -17,6 +17,7 @@ use crate::key::Key;
 use crate::select::{IteratorType, Selected};
 use crate::space::Space;
 use crate::statement::Written;
+use crate::tuple::Tuple;
 use ladon_msgpack::{self as msgpack, Value, write};
 
 /// A field, by its name or its number from 0 on.
@@ -89,19 +90,19 @@ impl ForeignKey {
 
     fn fields(
         &self,
-        space: &Space,
+        space: &SpaceDef,
         of: impl Fn(&(FieldRef, FieldRef)) -> &FieldRef,
     ) -> Option<Vec<u32>> {
         let number = |field: &FieldRef| match field {
             FieldRef::Number(number) => Some(*number),
-            FieldRef::Name(name) => space.def().format.number_of(name),
+            FieldRef::Name(name) => space.format.number_of(name),
         };
         self.pairs.iter().map(|pair| number(of(pair))).collect()
     }
 
     /// Whether a space's new definition has this key, of its old one, on the same fields: tuples
     /// that were checked before need not be checked again, unless the space that it names changes.
-    pub fn is_kept(&self, old: &crate::SpaceDef, new: &crate::SpaceDef) -> bool {
+    pub fn is_kept(&self, old: &SpaceDef, new: &SpaceDef) -> bool {
         let is_same = |field: &FieldRef| match field {
             FieldRef::Number(_) => true,
             FieldRef::Name(name) => old.format.number_of(name) == new.format.number_of(name),
@@ -114,13 +115,13 @@ impl ForeignKey {
                 .all(|(local, foreign)| is_same(local) && (!is_of_itself || is_same(foreign)))
     }
 
-    fn failed(&self, child: &Space, why: &str) -> BoxError {
+    fn failed(&self, child: &SpaceDef, why: &str) -> BoxError {
         let name = &self.name;
         let Some(field) = self.field else {
             let message = format!("Foreign key constraint '{name}' failed: {why}");
             return BoxError::new(ErrorCode::COMPLEX_FOREIGN_KEY_FAILED, message);
         };
-        let named = child.def().format.fields.get(field as usize);
+        let named = child.format.fields.get(field as usize);
         let label = named.map_or(String::new(), |named| format!(" ({})", named.name));
         let message = format!(
             "Foreign key constraint '{name}' failed for field '{}{label}': {why}",
@@ -140,7 +141,7 @@ impl ForeignKey {
     /// Tarantool's.
     pub fn check_child(
         &self,
-        child: &Space,
+        child: &SpaceDef,
         parent: &Space,
         written: &Written,
     ) -> Result<Option<Selected>, BoxError> {
@@ -152,7 +153,7 @@ impl ForeignKey {
         if values.iter().all(|value| is_nil(value)) {
             return Ok(None);
         }
-        let foreign = self.fields(parent, |(_, foreign)| foreign);
+        let foreign = self.fields(parent.def(), |(_, foreign)| foreign);
         let Some((index, order)) = foreign.and_then(|fields| index_over(parent, &fields, true))
         else {
             return Err(self.failed(child, "foreign index was not found"));
@@ -163,7 +164,7 @@ impl ForeignKey {
             return Err(self.failed(child, "wrong key type"));
         }
         // Of its own space, the tuple was not there before, unless in another form.
-        let was_there = |found: &crate::Tuple| {
+        let was_there = |found: &Tuple| {
             !found.is_same(new) || written.old.as_ref().is_some_and(|old| index.has_key(old, &key))
         };
         match index.find_key(&key) {
@@ -184,7 +185,7 @@ impl ForeignKey {
         written: &Written,
     ) -> Result<Option<Selected>, BoxError> {
         let Some(old) = &written.old else { return Ok(None) };
-        let Some(foreign) = self.fields(parent, |(_, foreign)| foreign) else {
+        let Some(foreign) = self.fields(parent.def(), |(_, foreign)| foreign) else {
             return Err(self.broken("wrong foreign field name"));
         };
         if let Some(new) = &written.new
@@ -195,7 +196,7 @@ impl ForeignKey {
                 return Ok(None);
             }
         }
-        let local = self.fields(child, |(local, _)| local);
+        let local = self.fields(child.def(), |(local, _)| local);
         let found = local.as_ref().and_then(|fields| index_over(child, fields, false));
         let (Some(local), Some((index, order))) = (&local, found) else {
             return Err(self.broken("index was not found"));
@@ -211,8 +212,7 @@ impl ForeignKey {
         }
         let (everything, name) = ((0, u64::MAX), &child.def().name);
         let mut naming = index.select(name, IteratorType::Eq, &bytes, everything, None)?;
-        let is_new =
-            |found: &crate::Tuple| written.new.as_ref().is_some_and(|new| found.is_same(new));
+        let is_new = |found: &Tuple| written.new.as_ref().is_some_and(|new| found.is_same(new));
         let names_itself = self.parent(child.def().id) == child.def().id
             && values_of(old.bytes(), local)
                 .iter()
@@ -224,15 +224,74 @@ impl ForeignKey {
         Ok(Some(exactly(index, bytes)))
     }
 
+    /// Checks that a tuple of a space, with this definition, which was there before the key, names a
+    /// tuple.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn check_there(
+        &self,
+        child: &SpaceDef,
+        parent: &Space,
+        tuple: &Tuple,
+    ) -> Result<(), BoxError> {
+        let there = Written { old: Some(tuple.clone()), new: Some(tuple.clone()) };
+        self.check_child(child, parent, &there).map(drop)
+    }
+
+    /// Checks that no tuple of a space, which is to get the definition `def` with this key, names one
+    /// that has left its parent. Returns whether that could be found out: only by an index over the
+    /// key's fields that compares as the parent's does.
+    ///
+    /// # Errors
+    /// Tarantool's of a tuple that names it.
+    pub(crate) fn check_left(
+        &self,
+        def: &SpaceDef,
+        child: &Space,
+        parent: &Space,
+        written: &Written,
+    ) -> Result<bool, BoxError> {
+        let Some(old) = &written.old else { return Ok(true) };
+        let foreign = self.fields(parent.def(), |(_, foreign)| foreign);
+        let local = self.fields(def, |(local, _)| local);
+        // Without one of them, every tuple that names anything was refused.
+        let (Some(foreign), Some(local)) = (foreign, local) else { return Ok(true) };
+        let Some((named, order)) = index_over(parent, &foreign, true) else { return Ok(true) };
+        let values = values_of(old.bytes(), &foreign);
+        if values.iter().all(|value| is_nil(value)) {
+            return Ok(true);
+        }
+        let bytes = key_of(&values, &order);
+        let key = Key::parse(&bytes)?;
+        if named.key.check_exact(&key).is_err() || named.find_key(&key).is_some() {
+            return Ok(true);
+        }
+        let Some((naming, order_there)) = index_over(child, &local, false) else {
+            return Ok(false);
+        };
+        let part_of = |order: &[usize], at| order.iter().position(|of| *of == at);
+        let compares_alike = (0..values.len()).all(|at| {
+            let pair = part_of(&order, at).zip(part_of(&order_there, at));
+            pair.is_some_and(|(of_named, of_naming)| {
+                let part = &naming.key.own()[of_naming];
+                part.collation == named.key.own()[of_named].collation && !part.exclude_null
+            })
+        });
+        let bytes = key_of(&values, &order_there);
+        if !compares_alike || naming.key.check_exact(&Key::parse(&bytes)?).is_err() {
+            return Ok(false);
+        }
+        let first = (0, 1);
+        let mut found = naming.select(&def.name, IteratorType::Eq, &bytes, first, None)?;
+        found.next().map_or(Ok(true), |tuple| self.check_there(def, parent, tuple).map(|()| true))
+    }
+
     /// Checks that the spaces can be bound to one another.
     ///
     /// # Errors
     /// Tarantool's.
-    pub fn check_spaces(
-        &self,
-        child: &crate::SpaceDef,
-        parent: &crate::SpaceDef,
-    ) -> Result<(), BoxError> {
+    pub fn check_spaces(&self, child: &SpaceDef, parent: &SpaceDef) -> Result<(), BoxError> {
         let why = if parent.is_temporary && !child.is_temporary {
             "foreign key from non-temporary space can't refer to temporary space"
         } else if parent.is_local && !child.is_local {

@@ -4,11 +4,12 @@
 use crate::definition::IndexDef;
 use crate::error::BoxError;
 use crate::format::Rules;
-use crate::index::Index;
+use crate::index::{Index, Sought};
 use crate::space::Space;
 use crate::statement::Written;
 use crate::tuple::Tuple;
 use crate::tuple_walk::TupleWalk;
+use smallvec::SmallVec;
 
 /// The index, and how far it has come.
 pub struct IndexBuild {
@@ -50,7 +51,10 @@ impl IndexBuild {
     pub fn go_on(&mut self, work: usize) -> Result<bool, BoxError> {
         let IndexBuild { walk, index, others, rules } = self;
         let work = work.div_ceil(1 + others.len());
-        walk.go_on(work, |space, tuple| add(space, (index, others), rules, tuple))
+        walk.go_on(work, |space, tuples| {
+            fetch_ahead(index, others, tuples);
+            tuples.iter().try_for_each(|tuple| add(space, (index, others), rules, tuple))
+        })
     }
 
     /// Follows a change of the space since the beginning, after all tuples are in.
@@ -79,6 +83,13 @@ impl IndexBuild {
     pub(crate) fn into_parts(self) -> (Index, Vec<Index>, Space) {
         (self.index, self.others, self.walk.space)
     }
+}
+
+/// Begins to fetch the places of tuples: each would wait for the memory of its own.
+fn fetch_ahead(index: &Index, others: &[Index], tuples: &[&Tuple]) {
+    let sought: SmallVec<[Sought<'_>; 32]> =
+        tuples.iter().map(|tuple| Sought::Tuple(tuple.bytes())).collect();
+    others.iter().chain([index]).for_each(|index| index.fetch_ahead(&sought));
 }
 
 fn add(

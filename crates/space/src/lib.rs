@@ -47,7 +47,7 @@ pub use error::{BoxError, ErrorCode};
 pub use field_type::FieldType;
 pub use foreign_key::ForeignKey;
 pub use format::{Field, Format, Rules};
-pub use format_check::FormatCheck;
+pub use format_check::{FormatCheck, Live};
 pub use index::{Index, Sought};
 pub use index_build::IndexBuild;
 pub use key::{Key, KeyDef, Part};

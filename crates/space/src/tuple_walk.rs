@@ -4,10 +4,13 @@ use crate::error::BoxError;
 use crate::space::Space;
 use crate::statement::Written;
 use crate::tuple::Tuple;
+use smallvec::SmallVec;
 
 /// Bytes of a tuple that take about as long as a short tuple. Each may be a key of a multikey
 /// index.
 const BYTES_PER_WORK: usize = 128;
+/// Tuples that are visited together: what finding their places needs is fetched at once.
+const TOGETHER: usize = 32;
 
 /// The copy, and how far the walk has come.
 pub(crate) struct TupleWalk {
@@ -23,28 +26,35 @@ impl TupleWalk {
         TupleWalk { space: space.clone(), after: None, is_over: false }
     }
 
-    /// Visits tuples that make so much work, one at least. Returns whether none are left.
+    /// Visits tuples that make so much work, one at least, some of them together. Returns whether
+    /// none are left.
     ///
     /// # Errors
     /// The first one of `visit`.
     pub(crate) fn go_on(
         &mut self,
         work: usize,
-        mut visit: impl FnMut(&Space, &Tuple) -> Result<(), BoxError>,
+        mut visit: impl FnMut(&Space, &[&Tuple]) -> Result<(), BoxError>,
     ) -> Result<bool, BoxError> {
         if self.is_over {
             return Ok(true);
         }
         let TupleWalk { space, after, is_over } = self;
         let (mut last, mut done) = (None, 0);
+        let mut together: SmallVec<[&Tuple; TOGETHER]> = SmallVec::new();
         for tuple in space.require_index(0)?.select_after(after.as_deref()) {
-            visit(space, tuple)?;
+            together.push(tuple);
+            if together.len() == TOGETHER {
+                visit(space, &together)?;
+                together.clear();
+            }
             last = Some(tuple);
             done += work_of(tuple);
             if done >= work {
                 break;
             }
         }
+        visit(space, &together)?;
         *is_over = done < work;
         if let Some(last) = last {
             *after = Some(space.primary_key_of_own(last));

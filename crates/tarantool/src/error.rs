@@ -131,6 +131,11 @@ pub(crate) fn illegal(what: &str) -> BoxError {
     BoxError::new(ErrorCode::ILLEGAL_PARAMS, what)
 }
 
+/// Who sends no more, and may be gone, gets no definition that takes long.
+pub(crate) fn client_has_left() -> BoxError {
+    illegal("the client has closed its side of the connection while a long definition was prepared")
+}
+
 pub(crate) fn not_array() -> BoxError {
     BoxError::new(ErrorCode::TUPLE_NOT_ARRAY, "Tuple/Key must be MsgPack array")
 }

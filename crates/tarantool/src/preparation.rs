@@ -1,17 +1,24 @@
 //! A definition of a large space: its request runs again and again, and prepares a slice of what the
 //! definition takes long for each time.
 
+use crate::error;
 use crate::statements::{Running, check_write};
 use ladon_commands::Flow;
-use ladon_engine::{Garbage, Preparation, PreparationLimits, Progress, SpaceCell, described_space};
+use ladon_engine::{
+    DefinitionTurn, Garbage, Preparation, PreparationLimits, Progress, SpaceCell, described_space,
+};
 use ladon_record::SpaceId;
 use ladon_space::{BoxError, Statement, Written};
 use ladon_system_spaces as system;
 
 /// What a connection's request prepares.
 pub(crate) struct Preparing {
-    /// None while another one claims the space's definitions and has broken it off.
+    /// None before its turn, and while another one claims the space's definitions and has broken it
+    /// off.
     preparation: Option<Preparation>,
+    /// One of a space is prepared at a time: side by side they would break each other off, and all
+    /// hold what they have built so far.
+    turn: DefinitionTurn,
     cell: SpaceCell,
     rounds: u32,
     /// Who asks others to wait: the client's number.
@@ -21,7 +28,8 @@ pub(crate) struct Preparing {
 impl Running<'_, '_> {
     /// Prepares what a statement defines, or a part of it; then the request runs again, as it does
     /// if another has asked definitions of the space to wait. `None` if the statement is to run at
-    /// once: because that is quick, or to show what is wrong with it.
+    /// once: because that is quick, or to show what is wrong with it. Who has left is not waited
+    /// for: others may wait for the same space.
     pub(crate) fn prepare(
         &mut self,
         id: SpaceId,
@@ -32,14 +40,31 @@ impl Running<'_, '_> {
         }
         let Some(cell) = self.defined_cell(id, statement)? else { return Ok(None) };
         let (owner, now_ms) = (self.session.client().0, self.thread.now_ms);
+        if self.session.has_left && self.session.preparing.is_some() {
+            return Err(error::client_has_left());
+        }
         if cell.is_claimed_beside(owner, now_ms) {
             self.discard_broken();
             return Err(self.run_again(Flow::AwaitsCommit));
         }
+        let is_early = |preparing: &Preparing| !preparing.turn.has_come(now_ms);
+        if self.session.preparing.as_deref().is_some_and(is_early) {
+            return Err(self.run_again(Flow::AwaitsCommit));
+        }
         let Some(written) = self.foreseen(id, statement)? else { return Ok(None) };
         let Some(mut preparing) = self.begin_or_go_on(id, &written, &cell) else { return Ok(None) };
+        if self.session.has_left {
+            self.discard(preparing);
+            return Err(error::client_has_left());
+        }
+        if is_early(&preparing) {
+            let begun = preparing.preparation.take();
+            self.thread.scratch.garbage.extend(begun.map(Garbage::of));
+            self.session.preparing = Some(preparing);
+            return Err(self.run_again(Flow::AwaitsCommit));
+        }
         // Who was broken off asks others to wait.
-        if preparing.rounds > 0 && !cell.claim(owner, now_ms) {
+        if preparing.rounds > 0 && !preparing.preparation().claim(owner, now_ms) {
             self.session.preparing = Some(preparing);
             return Err(self.run_again(Flow::AwaitsCommit));
         }
@@ -112,7 +137,8 @@ impl Running<'_, '_> {
         let Some(preparing) = self.session.preparing.take() else {
             let preparation = Some(self.begin_preparation(id, written)?);
             let owner = self.session.client().0;
-            return Some(Box::new(Preparing { preparation, cell: cell.clone(), rounds: 0, owner }));
+            let (cell, turn) = (cell.clone(), cell.queue_definition());
+            return Some(Box::new(Preparing { preparation, turn, cell, rounds: 0, owner }));
         };
         let new = written.new.as_ref().map_or(&[][..], |new| new.bytes());
         if preparing.preparation.as_ref().is_some_and(|preparation| preparation.is_of(new)) {
@@ -136,11 +162,14 @@ impl Running<'_, '_> {
         written: &Written,
         mut preparing: Box<Preparing>,
     ) -> Option<Box<Preparing>> {
-        preparing.rounds += 1;
-        let Some(preparation) = self.begin_preparation(id, written) else {
+        preparing.rounds += u32::from(preparing.preparation.is_some());
+        let Some(mut preparation) = self.begin_preparation(id, written) else {
             self.discard(preparing);
             return None;
         };
+        if let Some(broken) = &mut preparing.preparation {
+            preparation = preparation.after(broken, self.thread.now_ms);
+        }
         let broken = preparing.preparation.replace(preparation);
         self.thread.scratch.garbage.extend(broken.map(Garbage::of));
         Some(preparing)
@@ -150,6 +179,7 @@ impl Running<'_, '_> {
     fn discard_broken(&mut self) {
         if let Some(preparing) = &mut self.session.preparing {
             let broken = preparing.preparation.take_if(|preparation| preparation.is_broken());
+            preparing.rounds += u32::from(broken.is_some());
             self.thread.scratch.garbage.extend(broken.map(Garbage::of));
         }
     }
@@ -157,6 +187,9 @@ impl Running<'_, '_> {
     /// It may take long to drop.
     pub(crate) fn discard(&mut self, preparing: Box<Preparing>) {
         preparing.cell.end_claim(preparing.owner);
+        if let Some(preparation) = &preparing.preparation {
+            preparation.end_claim(preparing.owner);
+        }
         self.thread.scratch.garbage.push(Garbage::of(preparing));
     }
 

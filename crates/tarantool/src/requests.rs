@@ -105,9 +105,11 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   Absent: those by functions.
 - **Foreign keys** of fields and of spaces, as in Tarantool 2.11, but to system spaces. A write locks the spaces that keys
   bind to its own as well. A key is checked after the statement, so where a tuple breaks uniqueness too, that is named.
+- **Definitions** that take long, of one space, come one after the other; Tarantool refuses the second. A client that
+  closes its side of the connection before such a one is there does not get it; in Tarantool it comes all the same.
 - **Definitions** of system spaces are fixed. Absent, and refused by name: constraints by functions, triggers.
-  An index of a large space is built, or built anew with other parts, and tuples are checked for a new format, while the
-  space is read and written. Writers who are much faster wait at times.
+  What takes long for a large space is prepared while that is read and written: an index, another order of the primary
+  one, and the check of its tuples for a stricter format or a foreign key.
 - **MessagePack** nests at most 128 levels in a request; more is refused with Tarantool's error 20.
 - **Sequences** fill in a field of the primary key, in place of nil. Absent: a path inside of the field. `_sequence_data`
   shows every number that was used, not only those that `next` gave. A number is used up also if its statement fails.
@@ -119,7 +121,7 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   many tuples (over `BITSET` and `RTREE` indexes).
 - **Order of replies**: requests of a connection run one after the other. At gate `fsync`, a reply outside of streams that
   shows nothing which is still to be synced leaves before those that wait for the disk. Otherwise, and within a stream,
-  replies come in the order of the requests: a long reply or a long commit is not overtaken.
+  replies come in the order of the requests: a long reply, a long commit or a long definition is not overtaken.
 - **`_session_settings`** has the settings of SQL, of each session its own: they can be read and updated, and change nothing as
   long as there is no SQL. Absent: `error_marshaling_enabled` and `graceful_shutdown_required`.
 - **Arguments of `CALL`** are taken as Tarantool's Lua takes them: whole numbers become integers, an offset and a limit are

@@ -24,6 +24,8 @@ pub struct Session {
     pub(crate) transactions: Transactions,
     /// What the definition takes long for that it asks for.
     pub(crate) preparing: Option<Box<Preparing>>,
+    /// The client sends no more.
+    pub(crate) has_left: bool,
     /// The keys that it watches.
     pub(crate) watched: HashSet<Box<[u8]>>,
     /// `_session_settings`, if anybody asked for it.
@@ -44,10 +46,17 @@ impl Session {
             rights: None,
             transactions: Transactions::default(),
             preparing: None,
+            has_left: false,
             watched: HashSet::new(),
             settings: None,
             info,
         }
+    }
+
+    /// The client sends no more. What it has sent is answered, but it gets no definition that takes
+    /// long.
+    pub fn input_ended(&mut self) {
+        self.has_left = true;
     }
 
     /// The connection has ended: nothing is to be told to it.

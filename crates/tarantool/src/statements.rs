@@ -183,12 +183,15 @@ impl Running<'_, '_> {
             return written;
         };
         let ids = [system::SEQUENCE_DATA, id];
-        let mut tx = node.keyspace.begin_writing_spaces(self.catalog, &ids, scratch)?;
-        let written = fill(&mut tx, id, rights, filler, tuple)
-            .and_then(|tuple| tx.write(id, |space| checked(space, with(statement, &tuple))));
-        // If it failed, the sequence's number remains, and nothing else.
-        self.depends = self.depends.max(tx.commit(append));
-        written
+        if let Some(mut tx) = node.keyspace.begin_writing_spaces(self.catalog, &ids, scratch)? {
+            let written = fill(&mut tx, id, rights, filler, tuple)
+                .and_then(|tuple| tx.write(id, |space| checked(space, with(statement, &tuple))));
+            // If it failed, the sequence's number remains, and nothing else.
+            self.depends = self.depends.max(tx.commit(append));
+            return written;
+        }
+        // With the catalog that there is then.
+        Err(self.run_again(Flow::GoesOn))
     }
 
     /// Runs a statement on a space whose tuples are definitions, unless there is something to

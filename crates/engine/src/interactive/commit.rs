@@ -190,7 +190,10 @@ impl Interactive {
         }
         let ids: Vec<SpaceId> = self.touched.keys().copied().collect();
         let mut tx = keyspace.begin_on_spaces(&catalog, &ids, scratch).map_err(|_| conflict())?;
-        let old = match self.old_copies(&mut tx) {
+        let is_known = !tx.is_out_of_date();
+        let old =
+            self.old_copies(&mut tx).and_then(|old| is_known.then_some(old).ok_or_else(conflict));
+        let old = match old {
             Ok(old) => old,
             Err(error) => {
                 *depends = tx.abort();

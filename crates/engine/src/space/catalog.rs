@@ -2,7 +2,7 @@
 
 use super::error::no_such_space;
 use super::foreign_keys::Links;
-use super::stillness::Stillness;
+use super::stillness::{DefinitionTurn, Stillness};
 use crate::noting::Noting;
 use crate::watch::{WatchFlag, Watched};
 use arc_swap::{ArcSwap, Guard};
@@ -97,6 +97,9 @@ pub(crate) struct Content {
     pub(crate) version: u64,
     /// It is in the catalog no more.
     pub(crate) gone: bool,
+    /// The version of the catalog in which a foreign key has bound it to another space at last: who
+    /// changes it by an older one does not know all that it has to check.
+    pub(crate) bound_at: u64,
     /// Of a mounted space, the watched keys.
     pub(crate) watched: Watched,
     /// Notes what an index that is being built has to follow.
@@ -156,7 +159,7 @@ impl SpaceCell {
         let id = space.def().id;
         let watched = Watched::default();
         let (changed, version, gone, noting) = (Lsn::ZERO, 0, false, Noting::default());
-        let content = Content { space, changed, version, gone, watched, noting };
+        let content = Content { space, changed, version, gone, bound_at: 0, watched, noting };
         let content = Arc::new(Mutex::new(content));
         SpaceCell { id, stillness: Arc::default(), content }
     }
@@ -175,6 +178,11 @@ impl SpaceCell {
     #[inline]
     pub fn is_kept_still(&self, now_ms: u64) -> bool {
         self.stillness.holds_writers(now_ms)
+    }
+
+    /// A place at the end of those who define something of the space that takes long.
+    pub fn queue_definition(&self) -> DefinitionTurn {
+        DefinitionTurn::queue(&self.stillness)
     }
 
     /// Asks those who would change a definition of the space to wait a moment, but for `owner`.

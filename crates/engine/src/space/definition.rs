@@ -23,20 +23,23 @@ use crate::tx::{Garbage, Scratch};
 use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::fields::Fields;
 use ladon_space::{
-    BoxError, ForeignKey, Index, IndexDef, SequenceDef, Space, SpaceDef, SpaceSequence, Tuple,
-    Written, check_identifier,
+    BoxError, ForeignKey, Index, IndexDef, Live, SequenceDef, Space, SpaceDef, SpaceSequence,
+    Tuple, Written, check_identifier,
 };
 use ladon_system_spaces as system;
 use std::collections::BTreeSet;
 
 /// What a definition takes long for, done before it comes.
 pub(crate) trait Prepared: Send + Sync {
-    /// Follows the last changes of its space, which is locked. Returns whether the definition, this
-    /// tuple, can take effect now: not if there is more to be done.
+    /// Follows the last changes of its spaces, which are locked. Returns whether the definition,
+    /// this tuple, can take effect now: not if there is more to be done.
     ///
     /// # Errors
     /// A tuple does not fit the definition, or this does not go with others.
-    fn catch_up(&mut self, definition: &[u8], space: &Space) -> Result<bool, BoxError>;
+    fn catch_up(&mut self, definition: &[u8], live: Live<'_, '_>) -> Result<bool, BoxError>;
+
+    /// Whether all tuples have been checked to have what this foreign key names.
+    fn has_checked(&self, key: &ForeignKey) -> bool;
 
     /// Changes its space, which is locked, after it has caught up with it. Returns what may take
     /// long to drop.
@@ -45,6 +48,9 @@ pub(crate) trait Prepared: Send + Sync {
     /// As [`Prepared::catch_up`].
     fn take_effect(&mut self, space: &mut Space) -> Result<Option<Space>, BoxError>;
 }
+
+/// Anything prepared.
+type Planned = dyn Prepared + 'static;
 
 /// Why a definition has no effect.
 pub(super) enum Hindered {
@@ -97,7 +103,7 @@ impl Keyspace {
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
-        prepared: Option<&mut dyn Prepared>,
+        prepared: Option<&mut Planned>,
     ) -> (Option<Result<Written, BoxError>>, Lsn) {
         let mut garbage = Vec::new();
         let (done, lsn) =
@@ -117,7 +123,7 @@ impl Keyspace {
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
-        (prepared, garbage): (Option<&mut dyn Prepared>, &mut Vec<Garbage>),
+        (prepared, garbage): (Option<&mut Planned>, &mut Vec<Garbage>),
     ) -> (Result<Written, Hindered>, Lsn) {
         let changing = self.spaces.lock_catalog();
         let catalog = self.spaces.catalog();
@@ -138,8 +144,10 @@ impl Keyspace {
         if let Err(hindered) = effect.take(&mut tx, garbage, prepared) {
             return (Err(hindered), tx.abort());
         }
-        let lsn = tx.commit(append);
-        effect.publish(&self.spaces, (&changing, lsn), |def| self.spaces.new_space(def));
+        // Whoever locks one of its spaces next finds the new catalog.
+        let lsn = tx.commit_and_show(append, |lsn| {
+            effect.publish(&self.spaces, (&changing, lsn), |def| self.spaces.new_space(def));
+        });
         (Ok(written), lsn)
     }
 }
@@ -158,7 +166,7 @@ impl Effect<'_> {
         &self,
         tx: &mut SpaceTx<'_>,
         garbage: &mut Vec<Garbage>,
-        prepared: Option<&mut dyn Prepared>,
+        mut prepared: Option<&mut Planned>,
     ) -> Result<(), Hindered> {
         if self.id == system::SEQUENCE {
             return Ok(self.check_sequence(tx)?);
@@ -184,7 +192,11 @@ impl Effect<'_> {
         if catalog.get(described).is_none() {
             return match (self.id, self.old) {
                 // It is created when the catalog is changed.
-                (system::SPACE, None) => Ok(self.check_foreign_keys(tx)?),
+                (system::SPACE, None) => {
+                    self.check_foreign_keys(tx, None)?;
+                    self.bind(tx, &others);
+                    Ok(())
+                }
                 _ => Err(no_such_space(described).into()),
             };
         }
@@ -193,12 +205,13 @@ impl Effect<'_> {
         let whole = tx.space_mut(described).clone();
         let before = whole.bytes();
         let was_mounted = whole.def().resp_prefix.is_some();
-        let out = self.apply_prepared(tx.space_mut(described), prepared)?;
+        let out = self.apply_prepared(tx, described, prepared.as_deref_mut())?;
         self.break_off_preparations(tx.guard(described));
-        if let Err(error) = self.check_foreign_keys(tx) {
+        if let Err(error) = self.check_foreign_keys(tx, prepared.as_deref()) {
             *tx.space_mut(described) = whole;
             return Err(error.into());
         }
+        self.bind(tx, &others);
         let after = tx.space_mut(described).bytes();
         tx.count_bytes(after as i64 - before as i64);
         if was_mounted || tx.space_mut(described).def().resp_prefix.is_some() {
@@ -212,6 +225,20 @@ impl Effect<'_> {
         Ok(())
     }
 
+    /// Writers of the spaces that foreign keys bind look at the catalog again.
+    fn bind(&self, tx: &mut SpaceTx<'_>, spaces: &BTreeSet<SpaceId>) {
+        let version = tx.catalog().version + 1;
+        let is_bound = self.new.is_some_and(|new| {
+            SpaceDef::from_tuple(new.bytes()).is_ok_and(|def| !def.foreign_keys.is_empty())
+        });
+        if self.id == system::SPACE && is_bound {
+            let catalog = tx.catalog();
+            for id in spaces.iter().filter(|id| catalog.get(**id).is_some()) {
+                tx.guard(*id).bound_at = version;
+            }
+        }
+    }
+
     /// Breaks off what is being prepared and is not as it has to be any more.
     fn break_off_preparations(&self, content: &mut Content) {
         let Content { noting, space, .. } = content;
@@ -219,14 +246,21 @@ impl Effect<'_> {
             return;
         }
         if self.id == system::SPACE {
-            let format = |tuple: Option<&Tuple>| {
-                let def = SpaceDef::from_tuple(tuple?.bytes()).ok()?;
-                Some((def.format, def.field_count))
-            };
-            // Indexes are checked with the format that there is. A new one does not depend on it.
-            let is_kept = format(self.old) == format(self.new);
-            let is_dropped = self.new.is_none();
-            noting.break_off(|it| is_dropped || it != Prepares::Format && !is_kept);
+            let def = |tuple: Option<&Tuple>| SpaceDef::from_tuple(tuple?.bytes()).ok();
+            let (old, new) = (def(self.old), def(self.new));
+            let format = |def: &SpaceDef| (def.format.clone(), def.field_count);
+            // Indexes are checked with the format that there is. A new one does not depend on it,
+            // but on the foreign keys that there were.
+            let is_kept = old.as_ref().map(format) == new.as_ref().map(format);
+            let are_keys_kept = old
+                .iter()
+                .zip(&new)
+                .all(|(old, new)| old.foreign_keys.iter().all(|key| key.is_kept(old, new)));
+            noting.break_off(|it| match it {
+                _ if new.is_none() => true,
+                Prepares::Format => !are_keys_kept,
+                _ => !is_kept,
+            });
             return;
         }
         let def = |tuple: Option<&Tuple>| {
@@ -251,7 +285,7 @@ impl Effect<'_> {
             Prepares::Index(other) => other == id || is_multikey,
             // Where an index reaches into a field, the format does not demand that it is there.
             Prepares::Format => reaches_into_fields,
-            Prepares::AllIndexes => true,
+            Prepares::AllIndexes | Prepares::KeysOfOthers => true,
         });
     }
 
@@ -297,18 +331,20 @@ impl Effect<'_> {
         name.map_or(Ok(()), |name| check_identifier(&String::from_utf8_lossy(name)))
     }
 
-    /// Changes the space that the tuple describes. Returns what it no longer needs.
+    /// Changes the space that the tuple describes; its foreign keys' spaces are locked too. Returns
+    /// what it no longer needs.
     fn apply_prepared(
         &self,
-        space: &mut Space,
-        prepared: Option<&mut dyn Prepared>,
+        tx: &mut SpaceTx<'_>,
+        described: SpaceId,
+        prepared: Option<&mut Planned>,
     ) -> Result<Option<Space>, Hindered> {
-        match (prepared, self.new) {
-            (Some(prepared), Some(new)) => match prepared.catch_up(new.bytes(), space)? {
-                true => Ok(prepared.take_effect(space)?),
-                false => Err(Hindered::Unprepared),
-            },
-            _ => Ok(self.apply(space)?),
+        let (Some(prepared), Some(new)) = (prepared, self.new) else {
+            return Ok(self.apply(tx.space_mut(described))?);
+        };
+        match prepared.catch_up(new.bytes(), &|id| tx.held(id))? {
+            true => Ok(prepared.take_effect(tx.space_mut(described))?),
+            false => Err(Hindered::Unprepared),
         }
     }
 
@@ -475,8 +511,13 @@ impl Effect<'_> {
     }
 
     /// Checks a new definition's foreign keys, with the tuples that there are: not those that were
-    /// there before and are of the same fields. The spaces are locked.
-    fn check_foreign_keys(&self, tx: &SpaceTx<'_>) -> Result<(), BoxError> {
+    /// there before and are of the same fields, and not those that `prepared` has checked. The
+    /// spaces are locked.
+    fn check_foreign_keys(
+        &self,
+        tx: &SpaceTx<'_>,
+        prepared: Option<&Planned>,
+    ) -> Result<(), BoxError> {
         let (system::SPACE, Some(new)) = (self.id, self.new) else { return Ok(()) };
         let def = SpaceDef::from_tuple(new.bytes())?;
         let old = self.old.map(|old| SpaceDef::from_tuple(old.bytes())).transpose()?;
@@ -488,13 +529,11 @@ impl Effect<'_> {
             let parent = key.parent(def.id);
             let Some(parent) = tx.held(parent) else { continue };
             key.check_spaces(&def, parent.def())?;
-            let Some(child) = child.filter(|_| !is_kept(key)) else { continue };
-            let tuples = child.indexes().next().into_iter().flat_map(|primary| primary.tuples());
-            let there =
-                |tuple: &Tuple| Written { old: Some(tuple.clone()), new: Some(tuple.clone()) };
-            tuples
-                .map(there)
-                .try_for_each(|written| key.check_child(child, parent, &written).map(drop))?;
+            let is_checked = prepared.is_some_and(|prepared| prepared.has_checked(key));
+            let Some(child) = child.filter(|_| !is_checked && !is_kept(key)) else { continue };
+            let primary = child.indexes().next();
+            let mut tuples = primary.into_iter().flat_map(|primary| primary.tuples());
+            tuples.try_for_each(|tuple| key.check_there(&def, parent, tuple))?;
         }
         Ok(())
     }

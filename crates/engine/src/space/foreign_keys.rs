@@ -66,7 +66,7 @@ pub(crate) fn check_written<'s>(
     for key in &own.def().foreign_keys {
         let none = || key.refused(&own.def().name, "its space is gone");
         let of = key.parent(id);
-        let selected = key.check_child(own, space(of).ok_or_else(none)?, written)?;
+        let selected = key.check_child(own.def(), space(of).ok_or_else(none)?, written)?;
         selected.into_iter().for_each(|selected| looked(of, selected));
     }
     for child in linked.iter().filter_map(|id| space(*id)) {

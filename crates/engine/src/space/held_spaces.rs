@@ -28,7 +28,8 @@ pub(crate) struct HeldSpaces {
 
 impl HeldSpaces {
     /// Locks spaces of a catalog, and what their sequences and foreign keys need. `None` if one of
-    /// them is gone, or is mounted elsewhere by now: the catalog is out of date.
+    /// them is gone, or is mounted elsewhere or bound by another foreign key by now: the catalog is
+    /// out of date.
     pub(crate) fn lock(catalog: Arc<Catalog>, ids: &[SpaceId]) -> Option<HeldSpaces> {
         let linked = ids.iter().filter_map(|id| catalog.linked(*id)).flatten();
         let mut ids: Vec<SpaceId> = linked.chain(ids).copied().collect();
@@ -42,7 +43,7 @@ impl HeldSpaces {
             let guard = catalog.get(id)?.lock_for_long();
             let mount = catalog.mounts().iter().find(|mount| mount.space == id);
             let is_there = guard.space.def().resp_prefix == mount.map(|mount| mount.prefix.clone());
-            if guard.gone || !is_there {
+            if guard.gone || !is_there || guard.bound_at > catalog.version {
                 return None;
             }
             guards.push((id, guard));

@@ -33,10 +33,11 @@ mod transaction;
 pub use catalog::{Catalog, Mount, SpaceCell, Spaces};
 pub(crate) use definition::Prepared;
 pub use definition::defines;
+pub use stillness::DefinitionTurn;
 pub use transaction::SpaceTx;
 
-pub(crate) use catalog::Content;
 pub use catalog::described_space;
+pub(crate) use catalog::{Content, SpaceGuard};
 pub(crate) use error::{conflict, no_such_space, transaction_too_large};
 pub(crate) use foreign_keys::check_written;
 pub(crate) use held_spaces::{HeldSpaces, log_change};

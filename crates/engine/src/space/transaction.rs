@@ -36,7 +36,7 @@ pub struct SpaceTx<'a> {
 
 impl Keyspace {
     /// Begins a transaction that writes spaces of `catalog`, waiting for their locks and those of
-    /// spaces that foreign keys bind to them.
+    /// spaces that foreign keys bind to them. `None` if a foreign key is newer than the catalog.
     ///
     /// # Errors
     /// As [`Keyspace::begin_on_spaces`].
@@ -45,15 +45,13 @@ impl Keyspace {
         catalog: &'a Catalog,
         ids: &[SpaceId],
         scratch: &'a mut Scratch,
-    ) -> Result<SpaceTx<'a>, BoxError> {
-        if ids.iter().all(|id| catalog.linked(*id).is_none()) {
-            return self.begin_on_spaces(catalog, ids, scratch);
-        }
+    ) -> Result<Option<SpaceTx<'a>>, BoxError> {
         let linked = ids.iter().filter_map(|id| catalog.linked(*id)).flatten();
-        let mut all: Vec<SpaceId> = linked.chain(ids).copied().collect();
+        let mut all: SmallVec<[SpaceId; 4]> = linked.chain(ids).copied().collect();
         all.sort_unstable();
         all.dedup();
-        self.begin_on_spaces(catalog, &all, scratch)
+        let tx = self.begin_on_spaces(catalog, &all, scratch)?;
+        Ok((!tx.is_out_of_date()).then_some(tx))
     }
 
     /// Begins a transaction that reads spaces of `catalog`, or writes those without foreign keys,
@@ -86,17 +84,26 @@ impl Keyspace {
         append: impl FnOnce(Record<'_>) -> Lsn,
     ) -> (Result<Written, BoxError>, Lsn) {
         if catalog.linked(id).is_some() || self.spaces.has_mounts() {
-            let mut tx = match self.begin_writing_spaces(catalog, &[id], scratch) {
-                Ok(tx) => tx,
+            match self.begin_writing_spaces(catalog, &[id], scratch) {
+                Ok(Some(mut tx)) => {
+                    let written = tx.write(id, statement);
+                    return (written, tx.commit(append));
+                }
+                Ok(None) => {}
                 Err(error) => return (Err(error), Lsn::ZERO),
-            };
-            let written = tx.write(id, statement);
-            return (written, tx.commit(append));
+            }
+            let catalog = self.spaces.catalog();
+            return self.write_alone(&catalog, id, scratch, statement, append);
         }
         let mut guard = match catalog.lock(id) {
             Ok(guard) => guard,
             Err(error) => return (Err(error), Lsn::ZERO),
         };
+        if guard.bound_at > catalog.version {
+            drop(guard);
+            let catalog = self.spaces.catalog();
+            return self.write_alone(&catalog, id, scratch, statement, append);
+        }
         let content = &mut *guard;
         let before = content.space.bytes();
         let written = statement(&mut content.space);
@@ -140,6 +147,11 @@ impl<'a> SpaceTx<'a> {
     /// The catalog that its spaces are from.
     pub fn catalog(&self) -> &'a Catalog {
         self.catalog
+    }
+
+    /// Whether a foreign key binds one of its spaces that its catalog does not know.
+    pub(crate) fn is_out_of_date(&self) -> bool {
+        self.guards.iter().any(|(_, guard)| guard.bound_at > self.catalog.version)
     }
 
     /// A locked space, for reading: the reply depends on its last change.
@@ -317,12 +329,29 @@ impl<'a> SpaceTx<'a> {
     /// Ends the transaction. If anything changed, `append` logs the encoded changes and returns
     /// their LSN. Returns the LSN that a reply depends on.
     pub fn commit(mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> Lsn {
+        let lsn = self.log(append);
+        self.end(lsn);
+        lsn
+    }
+
+    fn log(&mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> Lsn {
         self.keyspace.spaces.add_bytes(self.bytes_delta);
-        let mut lsn = self.dependency;
-        if !self.scratch.changes_mut().is_empty() {
-            lsn = append(Record::Changes(self.scratch.changes_mut().as_bytes()));
-            self.mark_changed(lsn);
+        if self.scratch.changes_mut().is_empty() {
+            return self.dependency;
         }
+        let lsn = append(Record::Changes(self.scratch.changes_mut().as_bytes()));
+        self.mark_changed(lsn);
+        lsn
+    }
+
+    /// As `commit`; `show` is called with the LSN while the spaces are still locked.
+    pub(super) fn commit_and_show(
+        mut self,
+        append: impl FnOnce(Record<'_>) -> Lsn,
+        show: impl FnOnce(Lsn),
+    ) -> Lsn {
+        let lsn = self.log(append);
+        show(lsn);
         self.end(lsn);
         lsn
     }

@@ -4,15 +4,15 @@
 use crate::spaces::{Node, Part, array, dump, index_tuple, number, recounted, restored};
 use ladon_engine::{Commit, CommitPace, Interactive};
 use ladon_msgpack::write;
-use ladon_record::Lsn;
-use ladon_space::{BoxError, Statement};
+use ladon_record::{Lsn, Record};
+use ladon_space::{BoxError, Space, Statement};
 use ladon_system_spaces as system;
 use ladon_testkit::Random;
 use std::collections::BTreeMap;
 
-const CITY: u32 = 520;
+pub const CITY: u32 = 520;
 /// Locked before the space that it names.
-const USER: u32 = 513;
+pub const USER: u32 = 513;
 
 fn text(value: &str) -> impl Fn(&mut Vec<u8>) + '_ {
     move |out| write::str(out, value.as_bytes())
@@ -22,7 +22,7 @@ fn nil(out: &mut Vec<u8>) {
     write::nil(out);
 }
 
-fn map<'a>(pairs: &'a [(&'a str, Part<'a>)]) -> impl Fn(&mut Vec<u8>) + 'a {
+pub fn map<'a>(pairs: &'a [(&'a str, Part<'a>)]) -> impl Fn(&mut Vec<u8>) + 'a {
     move |out| {
         write::map(out, pairs.len() as u32);
         for (name, value) in pairs {
@@ -33,7 +33,7 @@ fn map<'a>(pairs: &'a [(&'a str, Part<'a>)]) -> impl Fn(&mut Vec<u8>) + 'a {
 }
 
 /// A tuple of `_space` with these options and this format.
-fn defined(id: u32, options: Part<'_>, format: Part<'_>) -> Vec<u8> {
+pub fn defined(id: u32, options: Part<'_>, format: Part<'_>) -> Vec<u8> {
     let name = format!("s{id}");
     let fields: [Part<'_>; 7] =
         [&number(id.into()), &number(1), &text(&name), &text("memtx"), &number(0), options, format];
@@ -41,7 +41,7 @@ fn defined(id: u32, options: Part<'_>, format: Part<'_>) -> Vec<u8> {
 }
 
 /// Fields `id`, `ref` that may be nil, and `x`; the second one with these options besides.
-fn format_with<'a>(of_ref: &'a [(&'a str, Part<'a>)]) -> impl Fn(&mut Vec<u8>) + 'a {
+pub fn format_with<'a>(of_ref: &'a [(&'a str, Part<'a>)]) -> impl Fn(&mut Vec<u8>) + 'a {
     move |out| {
         write::array(out, 3);
         map(&[("name", &text("id")), ("type", &text("unsigned"))])(out);
@@ -56,7 +56,7 @@ fn format_with<'a>(of_ref: &'a [(&'a str, Part<'a>)]) -> impl Fn(&mut Vec<u8>) +
 }
 
 /// A space whose `ref` names the first field of another space, or of the same one.
-fn user_with_key(space: Option<u32>) -> Vec<u8> {
+pub fn user_with_key(space: Option<u32>) -> Vec<u8> {
     let key = move |out: &mut Vec<u8>| {
         write::map(out, 1);
         write::str(out, b"city");
@@ -73,12 +73,12 @@ fn user_with_key(space: Option<u32>) -> Vec<u8> {
     defined(USER, &none, &format_with(&option))
 }
 
-fn city() -> Vec<u8> {
+pub fn city() -> Vec<u8> {
     let none = |out: &mut Vec<u8>| write::map(out, 0);
     defined(CITY, &none, &format_with(&[]))
 }
 
-fn nullable_index(space: u32) -> Vec<u8> {
+pub fn nullable_index(space: u32) -> Vec<u8> {
     let options = |out: &mut Vec<u8>| {
         write::map(out, 1);
         write::str(out, b"unique");
@@ -93,34 +93,34 @@ fn nullable_index(space: u32) -> Vec<u8> {
     array(&[&number(space.into()), &number(1), &text("ref"), &text("tree"), &options, &parts])
 }
 
-fn message<T>(result: Result<T, BoxError>) -> String {
+pub fn message<T>(result: Result<T, BoxError>) -> String {
     result.map_or_else(|error| format!("{} {}", error.code.0, error.message), |_| "ok".to_owned())
 }
 
-fn row(id: u64, of: Option<u64>, x: u64) -> Vec<u8> {
+pub fn row(id: u64, of: Option<u64>, x: u64) -> Vec<u8> {
     match of {
         Some(of) => array(&[&number(id), &number(of), &number(x)]),
         None => array(&[&number(id), &nil, &number(x)]),
     }
 }
 
-fn define(node: &Node, tuple: &[u8]) -> String {
+pub fn define(node: &Node, tuple: &[u8]) -> String {
     message(node.write(system::SPACE, |s| s.replace(tuple)))
 }
 
-fn index(node: &Node, tuple: &[u8]) -> String {
+pub fn index(node: &Node, tuple: &[u8]) -> String {
     message(node.write(system::INDEX, |s| s.insert(tuple)))
 }
 
-fn put(node: &Node, space: u32, tuple: &[u8]) -> String {
+pub fn put(node: &Node, space: u32, tuple: &[u8]) -> String {
     message(node.write(space, |s| s.replace(tuple)))
 }
 
-fn delete(node: &Node, space: u32, id: u64) -> String {
+pub fn delete(node: &Node, space: u32, id: u64) -> String {
     message(node.write(space, |s| s.delete(0, &array(&[&number(id)]))))
 }
 
-fn bound() -> Node {
+pub fn bound() -> Node {
     let node = Node::new();
     assert_eq!(define(&node, &city()), "ok");
     assert_eq!(index(&node, &index_tuple(CITY.into(), 0, "tree", true, 0)), "ok");
@@ -155,6 +155,48 @@ fn a_key_is_checked_as_tarantool_checks_it() {
     assert_eq!(message(node.write(system::INDEX, |s| s.delete(0, &by_ref))), "ok");
     let unknown = "238 Foreign key 'city' integrity check failed: index was not found";
     assert_eq!(delete(&node, CITY, 1), unknown);
+}
+
+/// Who still has a catalog from before a foreign key obeys it all the same.
+#[test]
+fn a_catalog_from_before_a_key_does_not_evade_it() {
+    let node = bound();
+    let none = |out: &mut Vec<u8>| write::map(out, 0);
+    assert_eq!(define(&node, &defined(USER, &none, &format_with(&[]))), "ok");
+    put(&node, CITY, &row(1, None, 0));
+    put(&node, USER, &row(7, Some(1), 0));
+    let spaces = &node.keyspace.spaces;
+    let before = spaces.catalog_to_keep();
+    let write = |space, statement: Statement<'_>| {
+        let (scratch, append) =
+            (&mut node.scratch.borrow_mut(), |record: Record<'_>| node.append(&record));
+        let run = |space: &mut Space| statement.run(space);
+        message(node.keyspace.write_alone(&before, space, scratch, run, append).0)
+    };
+    let mut transactions = [(); 2].map(|()| Interactive::new(spaces));
+    let (city, stranger) = (array(&[&number(1)]), row(8, Some(2), 0));
+    let delete = Statement::Delete { index: 0, key: &city };
+    transactions[0].write(&node.keyspace, CITY, delete).unwrap();
+    transactions[1].write(&node.keyspace, USER, Statement::Replace(&stranger)).unwrap();
+    assert_eq!(define(&node, &user_with_key(Some(CITY))), "ok");
+    assert!(spaces.version() > before.version);
+    let referenced = "238 Foreign key 'city' integrity check failed: tuple is referenced";
+    assert_eq!(write(CITY, delete), referenced);
+    assert!(write(USER, Statement::Replace(&stranger)).starts_with("239 "));
+    let ids = [CITY];
+    let begun = node
+        .keyspace
+        .begin_writing_spaces(&before, &ids, &mut node.scratch.borrow_mut())
+        .is_ok_and(|begun| begun.is_some());
+    assert!(!begun, "it looks at the catalog again");
+    for mut transaction in transactions {
+        let pace = CommitPace { work: 10, now_ms: 1 };
+        let mut scratch = node.scratch.borrow_mut();
+        let append = |record: Record<'_>| node.append(&record);
+        let done = transaction.commit(&node.keyspace, &mut scratch, pace, append).0;
+        assert!(done.is_err(), "a conflict");
+    }
+    assert_eq!(dangling(&node), 0);
 }
 
 #[test]
@@ -273,9 +315,9 @@ fn a_key_may_have_several_fields() {
     assert_eq!(delete(&node, CITY, 1), referenced);
 }
 
-type Rows = BTreeMap<u64, Option<u64>>;
+pub type Rows = BTreeMap<u64, Option<u64>>;
 
-fn rows_of(node: &Node, space: u32) -> Rows {
+pub fn rows_of(node: &Node, space: u32) -> Rows {
     let tuples = &dump(&node.keyspace)[&(space, 0)];
     let field = |tuple: &[u8], at| {
         let value = ladon_space::fields::field(tuple, at).expect("a field");
@@ -284,7 +326,7 @@ fn rows_of(node: &Node, space: u32) -> Rows {
     tuples.iter().map(|tuple| (field(tuple, 0).expect("an id"), field(tuple, 1))).collect()
 }
 
-fn dangling(node: &Node) -> usize {
+pub fn dangling(node: &Node) -> usize {
     let (cities, users) = (rows_of(node, CITY), rows_of(node, USER));
     users.values().flatten().filter(|city| !cities.contains_key(city)).count()
 }

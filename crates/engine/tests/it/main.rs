@@ -19,6 +19,7 @@ mod loom;
 mod module_graph;
 #[cfg(not(loom))]
 mod preparation;
+mod prepared_foreign_keys;
 #[cfg(not(loom))]
 mod spaces;
 #[cfg(not(loom))]

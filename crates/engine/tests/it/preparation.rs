@@ -400,3 +400,24 @@ fn a_claim_is_of_one_owner_and_ends() {
     cell.end_claim(8);
     assert!(cell.claim(7, NOW_MS + 1_000));
 }
+
+/// Definitions that take long come one after the other. Who asks no more holds up nobody, and keeps
+/// its place; who leaves leaves it.
+#[test]
+fn turns_come_in_the_order_of_arrival() {
+    let node = filled("tree");
+    let cell = node.keyspace.spaces.catalog().get(SPACE).cloned().expect("the space");
+    let [first, second, third] = [(); 3].map(|()| cell.queue_definition());
+    assert!(first.has_come(NOW_MS) && !second.has_come(NOW_MS) && !third.has_come(NOW_MS));
+    assert!(second.has_come(NOW_MS + 1_000), "the first one has been quiet for too long");
+    assert!(first.has_come(NOW_MS + 1_001) && !second.has_come(NOW_MS + 1_001));
+    drop(first);
+    assert!(!third.has_come(NOW_MS + 1_002) && second.has_come(NOW_MS + 1_002));
+    drop(second);
+    assert!(third.has_come(NOW_MS + 1_003));
+    let last = cell.queue_definition();
+    drop(cell);
+    assert!(!last.has_come(NOW_MS + 1_003));
+    drop(third);
+    assert!(last.has_come(NOW_MS + 1_003));
+}

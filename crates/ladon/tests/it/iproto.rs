@@ -4,6 +4,7 @@
 mod client;
 mod definitions_wait;
 mod large_definitions;
+mod large_foreign_keys;
 mod long_commits;
 mod long_selections;
 mod mounts;

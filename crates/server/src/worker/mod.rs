@@ -167,6 +167,8 @@ pub struct Worker {
     /// Connections whose next request writes, while the log is far behind or a commit has asked
     /// writers to wait.
     await_write: Vec<u32>,
+    /// When these looked last whether they may go on, in Unix milliseconds.
+    looked_at_ms: u64,
     /// Connections whose request has done a part of its work in this batch.
     unfinished: Vec<u32>,
     /// Connections whose output or state changed this turn.
@@ -270,6 +272,7 @@ impl Worker {
             ready: VecDeque::new(),
             next_turn: Vec::new(),
             await_write: Vec::new(),
+            looked_at_ms: 0,
             unfinished: Vec::new(),
             touched: Vec::new(),
             waiting: Vec::new(),

@@ -87,6 +87,9 @@ impl Worker {
     pub fn input_ended(&mut self, conn: ConnId) {
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
             connection.input_ended = true;
+            if let Some(session) = &mut connection.tarantool {
+                session.input_ended();
+            }
             connection.touch(&mut self.touched);
         } else {
             self.keep_input_end(conn);

@@ -12,7 +12,10 @@ impl Worker {
     /// Queues connections again whose reason to be held up is gone.
     pub(super) fn resume_held(&mut self) {
         let mut slots = std::mem::take(&mut self.next_turn);
-        if !self.await_write.is_empty() && !self.log.is_backlogged() {
+        // What they wait for takes more than a turn: beside others, they look once a millisecond.
+        let is_due = self.ready.is_empty() || self.now_ms != self.looked_at_ms;
+        if is_due && !self.await_write.is_empty() && !self.log.is_backlogged() {
+            self.looked_at_ms = self.now_ms;
             slots.append(&mut self.await_write);
         }
         slots.extend(self.replies.let_all_go());

@@ -3,6 +3,7 @@
 
 use super::client::{Iproto, array, best_of_rounds, int, map, text};
 use super::{Node, SickNode, row};
+use crate::live::info_number;
 use crate::sick_disk::{SOON, WHILE, until, until_writes_fail};
 use ladon_iproto::Request;
 use ladon_iproto::request::{Put, SpaceRef};
@@ -350,5 +351,57 @@ fn a_full_disk_refuses_it() {
         Err((code, message)) => assert_eq!(code, 3, "{message}"),
     }
     assert!(all(&mut admin, 1) == all(&mut admin, 0));
+    server.kill().expect("killed");
+}
+
+/// Definitions that take long come one after the other: who waits has built nothing.
+#[test]
+fn who_waits_for_a_turn_holds_no_memory() {
+    const INDEXES: u64 = 10;
+    let node = Node { io_threads: 1, ..Node::new("none") };
+    let mut server = node.start();
+    let (mut admin, mut redis) = (node.admin(), server.connect().expect("connects"));
+    make_space(&mut admin);
+    let mut used = || info_number(&mut redis, "memory", "used_memory");
+    let before = used();
+    admin.insert(288, &index(INDEXES + 1, "first", false, 1, "string"));
+    let of_one = used() - before;
+    let mut creators: Vec<Iproto> = (0..INDEXES).map(|_| node.admin()).collect();
+    let before = used();
+    tell_indexes(&mut creators, 1);
+    let mut most = 0;
+    while creators.iter_mut().all(|creator| !creator.has_reply()) {
+        most = most.max(used().saturating_sub(before));
+    }
+    creators.iter_mut().for_each(|creator| assert!(creator.receive().expect("a reply").is_ok()));
+    assert!(most < 3 * of_one, "{most} bytes, one index takes {of_one}");
+    server.kill().expect("killed");
+}
+
+/// Who leaves while a definition is prepared, or waits for its turn, does not get it, and nobody
+/// waits for it.
+#[test]
+fn who_leaves_gets_no_index() {
+    const CLIENTS: u64 = 20;
+    const LEFT_OUT_MIN: u64 = CLIENTS / 2;
+    let node = Node { io_threads: 1, ..Node::new("none") };
+    let mut server = node.start();
+    let (mut admin, mut redis) = (node.admin(), server.connect().expect("connects"));
+    make_space(&mut admin);
+    let mut clients = || info_number(&mut redis, "clients", "connected_clients");
+    let before = clients();
+    let left_out = best_of_rounds(LEFT_OUT_MIN, |_| {
+        let mut creators: Vec<Iproto> = (0..CLIENTS).map(|_| node.admin()).collect();
+        tell_indexes(&mut creators, 1);
+        drop(creators);
+        let mut looks = 0;
+        while clients() > before {
+            looks += 1;
+            assert!(looks < 1_000_000, "they stay");
+        }
+        let delete = |id| admin.delete(288, &array(&[int(SPACE.into()), int(id)])).len() as u64;
+        CLIENTS - (1..=CLIENTS).map(delete).sum::<u64>()
+    });
+    assert!(left_out >= LEFT_OUT_MIN, "{left_out} indexes of those who left are not there");
     server.kill().expect("killed");
 }
