@@ -381,6 +381,7 @@ impl Plan {
                 turn_output_bytes: [1, 1 << 20][random.below(2) as usize],
                 unread_bytes_max: [16, 256, 128 << 10][random.below(3) as usize],
                 housekeeping_ns: [0, 100_000][random.below(2) as usize],
+                ..Pace::default()
             },
             waits: None,
             listens: None,

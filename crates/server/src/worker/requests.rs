@@ -271,7 +271,7 @@ impl Worker {
         connection.depends = connection.depends.max(depends);
         connection.consumed = item.end;
         let lent = lends.map(|again| lend(connection, batch, item, again));
-        self.turn.output_bytes += connection.output.len().saturating_sub(before);
+        self.turn.has_written(item.slot, connection.output.len().saturating_sub(before));
         if connection.output.len() > LARGE_OUTPUT_BYTES
             && Self::is_over_limit(&self.node, connection, self.now_ms)
         {

@@ -20,6 +20,9 @@ pub struct Pace {
     pub turn_ns: u64,
     /// Bytes of replies, likewise.
     pub turn_output_bytes: usize,
+    /// Bytes of replies to one connection in a row, likewise: more of them leave the processor's
+    /// cache, and their buffer is made larger, before they are sent.
+    pub row_output_bytes: usize,
     /// Bytes of waiting requests above which a connection is not read: about as many short requests
     /// as one turn can run.
     pub unread_bytes_max: usize,
@@ -35,6 +38,7 @@ impl Default for Pace {
             // of it.
             turn_ns: 200_000,
             turn_output_bytes: 1 << 20,
+            row_output_bytes: 128 << 10,
             unread_bytes_max: 128 << 10,
             housekeeping_ns: 100_000,
         }
@@ -160,6 +164,20 @@ pub(super) struct Turn {
     pub(super) housekeeping_ns: u64,
     /// Bytes of replies written.
     pub(super) output_bytes: usize,
+    /// The connection that was written to last, and bytes of replies to it since another's.
+    pub(super) row: (u32, usize),
+}
+
+impl Turn {
+    /// Counts a reply of so many bytes to the connection in this slot.
+    #[inline]
+    pub(super) fn has_written(&mut self, slot: u32, bytes: usize) {
+        self.output_bytes += bytes;
+        self.row = match self.row {
+            (last, before) if last == slot => (slot, before + bytes),
+            _ => (slot, bytes),
+        };
+    }
 }
 
 impl Worker {
@@ -169,5 +187,21 @@ impl Worker {
         let begin_ns = self.turn.began_ns + self.turn.housekeeping_ns;
         now_ns.saturating_sub(begin_ns) >= self.pace.turn_ns
             || self.turn.output_bytes >= self.pace.turn_output_bytes
+            || self.turn.row.1 >= self.pace.row_output_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_in_a_row_are_those_to_one_connection() {
+        let mut turn = Turn::default();
+        for (slot, bytes, in_a_row) in [(3, 100, 100), (3, 50, 150), (0, 10, 10), (3, 1, 1)] {
+            turn.has_written(slot, bytes);
+            assert_eq!(turn.row, (slot, in_a_row));
+        }
+        assert_eq!(turn.output_bytes, 161);
     }
 }
