@@ -1,7 +1,7 @@
 //! A full disk, a failing sync, a failing checkpoint, on the real binary.
 
 use crate::live::{bulk, call, ok};
-use crate::sick_disk::{SickDisk, until, until_writes_fail};
+use crate::sick_disk::SickDisk;
 use ladon_crash::{Client, ladon_check};
 use ladon_resp::client::Value;
 
@@ -39,14 +39,11 @@ fn a_full_disk_refuses_writes_serves_reads_and_heals_by_itself() {
         let disk = SickDisk::new(&["--gate", gate, "--io-threads", "2"]);
         let mut server = disk.start();
         let mut client = server.connect().expect("connects");
-        let mut other = server.connect().expect("connects");
         assert_eq!(call(&mut client, &["SET", "k", "before"]), ok());
         quiet(&mut client);
 
-        disk.set("full");
         // Who meets the full disk waits until it has the change, which is neither lost nor denied.
-        other.request(&["SET", "pending", "v"]).expect("sent");
-        until_writes_fail(&mut client);
+        let mut other = disk.fill(&server, &mut client);
         let refused = call(&mut client, &["SET", "k", "refused"]);
         assert!(is_error(&refused, "MISCONF ", "No space left"), "{gate}: {refused:?}");
         assert!(is_error(&refused, "MISCONF ", ".log"), "it names the file: {refused:?}");
@@ -59,9 +56,7 @@ fn a_full_disk_refuses_writes_serves_reads_and_heals_by_itself() {
         assert!(is_error(&queued, "MISCONF ", ""), "{queued:?}");
         assert!(is_error(&call(&mut client, &["EXEC"]), "EXECABORT ", ""));
 
-        disk.unset("full");
-        let mut again = server.connect().expect("connects");
-        until(&mut again, &["SET", "healed", "v"], |value| *value == ok());
+        disk.drain(&mut server.connect().expect("connects"));
         assert_eq!(other.reply().expect("a reply"), ok(), "{gate}");
         server.kill().expect("killed");
         let (code, report) = ladon_check(&disk.launch.program, &disk.launch.data).expect("runs");

@@ -26,6 +26,8 @@ use std::thread;
 use std::time::Duration;
 
 const ADMIN_PASSWORD: &str = "secret";
+/// `ER_WAL_IO`.
+const WAL_IO: u32 = 40;
 
 /// A server that also speaks IPROTO, on this port.
 struct Node {
@@ -78,6 +80,17 @@ impl SickNode {
 
     fn admin(&self) -> Iproto {
         admin_at(&self.ports)
+    }
+
+    /// Asks, and fills the disk meanwhile: what had not come to its end before the log knew is
+    /// refused by it. There is room again afterwards.
+    fn ask_while_full(&self, server: &Server, admin: &mut Iproto, request: &Request<'_>) {
+        let mut redis = server.connect().expect("connects");
+        admin.tell(request);
+        let _pending = self.disk.fill(server, &mut redis);
+        self.disk.drain(&mut redis);
+        let code = admin.receive().expect("a reply").err().map_or(WAL_IO, |(code, _)| code);
+        assert_eq!(code, WAL_IO);
     }
 }
 

@@ -4,7 +4,7 @@
 use super::client::{Iproto, array, best_of_rounds, int, map, text};
 use super::{Node, SickNode, row};
 use crate::live::info_number;
-use crate::sick_disk::{SOON, WHILE, until, until_writes_fail};
+use crate::sick_disk::{SOON, WHILE};
 use ladon_iproto::Request;
 use ladon_iproto::request::{Put, SpaceRef};
 use std::collections::BTreeSet;
@@ -327,25 +327,13 @@ fn many_at_once_come_to_their_ends() {
 /// An index that the log does not take is not there, and can be created as soon as it does.
 #[test]
 fn a_full_disk_refuses_it() {
-    const WAL_IO: u32 = 40;
     let node = SickNode::new("write");
-    let disk = &node.disk;
-    let mut server = disk.start();
-    let mut redis = server.connect().expect("connects");
+    let mut server = node.disk.start();
     let mut admin = node.admin();
     make_space(&mut admin);
     let names = index(1, "names", false, 1, "string");
     let create = Request::Insert(Put { space: SpaceRef::Id(288), tuple: &names });
-    admin.tell(&create);
-    disk.set("full");
-    let mut other = server.connect().expect("connects");
-    other.request(&["SET", "pending", "v"]).expect("sent");
-    until_writes_fail(&mut redis);
-    disk.unset("full");
-    until(&mut redis, &["SET", "healed", "v"], |value| *value == crate::live::ok());
-    // It may have come to its end before the log knew.
-    let code = admin.receive().expect("a reply").err().map_or(WAL_IO, |(code, _)| code);
-    assert_eq!(code, WAL_IO);
+    node.ask_while_full(&server, &mut admin, &create);
     match admin.ask(&create) {
         Ok(_) => {}
         Err((code, message)) => assert_eq!(code, 3, "{message}"),

@@ -3,7 +3,6 @@
 
 use super::client::{Iproto, array, best_of_rounds, int, map, text};
 use super::{Node, SickNode, row};
-use crate::sick_disk::{until, until_writes_fail};
 use ladon_iproto::Request;
 use ladon_iproto::request::{Delete, IndexRef, Put, SpaceRef};
 use ladon_msgpack::{read_array, take};
@@ -219,24 +218,12 @@ fn a_kill_in_the_midst_leaves_it_whole_or_not_there() {
 /// A key that the log does not take is not there, and can be had as soon as it does.
 #[test]
 fn a_full_disk_refuses_it() {
-    const WAL_IO: u32 = 40;
     let node = SickNode::new("write");
-    let disk = &node.disk;
-    let mut server = disk.start();
-    let mut redis = server.connect().expect("connects");
+    let mut server = node.disk.start();
     let mut admin = node.admin();
     make_spaces(&mut admin);
     let definition = defined(USERS, &["k"]);
-    admin.tell(&replace(280, &definition));
-    disk.set("full");
-    let mut other = server.connect().expect("connects");
-    other.request(&["SET", "pending", "v"]).expect("sent");
-    until_writes_fail(&mut redis);
-    disk.unset("full");
-    until(&mut redis, &["SET", "healed", "v"], |value| *value == crate::live::ok());
-    // It may have come to its end before the log knew.
-    let code = admin.receive().expect("a reply").err().map_or(WAL_IO, |(code, _)| code);
-    assert_eq!(code, WAL_IO);
+    node.ask_while_full(&server, &mut admin, &replace(280, &definition));
     assert_key_holds(&mut admin);
     admin.ask(&replace(280, &definition)).expect("it is had");
     assert!(!takes_strangers(&mut admin));

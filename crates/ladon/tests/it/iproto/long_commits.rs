@@ -2,16 +2,14 @@
 //! requests, never in time. And what transactions hold, and when the log takes nothing.
 
 use super::client::{Iproto, array, best_of_rounds, int, text};
-use super::{Node, SickNode, make_space, row};
+use super::{Node, SickNode, WAL_IO, make_space, row};
 use crate::live::info_number;
-use crate::sick_disk::{until, until_writes_fail};
+use crate::sick_disk::until;
 use ladon_iproto::Request;
 use ladon_iproto::request::{Begin, IndexRef, Put, SpaceRef, Update};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
-/// `ER_WAL_IO`.
-const WAL_IO: u32 = 40;
 const SPACE: SpaceRef<'static> = SpaceRef::Id(512);
 
 fn replace(client: &mut Iproto, tuple: &[u8]) {
@@ -206,18 +204,14 @@ fn a_full_disk_refuses_statements_in_transactions() {
     admin.ask(&Request::Begin(Begin::default())).expect("begins");
     assert_eq!(admin.ask(&insert), Ok(vec![row(1, "ada")]));
 
-    disk.set("full");
-    let mut other = server.connect().expect("connects");
-    other.request(&["SET", "pending", "v"]).expect("sent");
-    until_writes_fail(&mut redis);
+    let _pending = disk.fill(&server, &mut redis);
     assert_eq!(admin.ask(&insert).expect_err("a full disk").0, WAL_IO);
     // No number was used.
     admin.stream_id = 0;
     assert_eq!(admin.select(285, 0, &array(&[int(1)])), [array(&[int(1), int(1)])]);
     admin.stream_id = 1;
 
-    disk.unset("full");
-    until(&mut redis, &["SET", "healed", "v"], |value| *value == crate::live::ok());
+    disk.drain(&mut redis);
     assert_eq!(admin.ask(&insert), Ok(vec![row(2, "ada")]), "it goes on");
     assert_eq!(admin.ask(&Request::Commit(None)), Ok(vec![]));
     server.kill().expect("killed");

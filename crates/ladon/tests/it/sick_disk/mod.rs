@@ -1,6 +1,6 @@
 //! The real binary on a disk that fails on command; see `shim.c`.
 
-use crate::live::call;
+use crate::live::{call, ok};
 use ladon_crash::{Client, Launch, Server};
 use ladon_resp::client::Value;
 use std::fs;
@@ -52,6 +52,22 @@ impl SickDisk {
         fs::remove_file(self.command(what)).expect("removed");
     }
 
+    /// Fills the disk, and waits until the log says so. Returns the client whose change waits for
+    /// room.
+    pub fn fill(&self, server: &Server, client: &mut Client) -> Client {
+        let mut other = server.connect().expect("connects");
+        self.set("full");
+        other.request(&["SET", "pending", "v"]).expect("sent");
+        until_writes_fail(client);
+        other
+    }
+
+    /// The disk has room again; waits until the log takes changes.
+    pub fn drain(&self, client: &mut Client) {
+        self.unset("full");
+        until(client, &["SET", "healed", "v"], |value| *value == ok());
+    }
+
     fn command(&self, what: &str) -> PathBuf {
         self.dir.path().join(what)
     }
@@ -63,7 +79,7 @@ pub const SOON: Duration = Duration::from_secs(20);
 pub const WHILE: Duration = Duration::from_millis(150);
 
 /// Waits until the log says that a write has failed.
-pub fn until_writes_fail(client: &mut Client) {
+fn until_writes_fail(client: &mut Client) {
     until(client, &["INFO", "persistence"], |info| {
         let info = info.as_bytes().unwrap_or_default();
         String::from_utf8_lossy(info).contains("aof_last_write_status:err")
