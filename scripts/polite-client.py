@@ -13,7 +13,7 @@ client's connection is on one thread, the polite one's on the other. Beside a bu
 want two cores.
 
 In the rows from `commit` to `storm` all speak IPROTO, and `tarantool` can be among the systems (without
-`commit`: Debian's has no streams). Another connection commits a transaction of 20,000 updates in a space
+`commit` and `foreign`: Debian's has no streams and other foreign keys). Another connection commits a transaction of 20,000 updates in a space
 that has changed since, so that they run again; or it sends one request about a million tuples; or 12
 connections create an index each at once; or 50 define whatever they like for 20 seconds (`storm`, see
 `definition_storm.py`). The polite client sends PING, and REPLACE and SELECT of a tuple of
@@ -158,10 +158,15 @@ TRUNCATE = {iproto.SPACE_ID: 330, iproto.TUPLE: [512, 1]}
 FORMAT = {iproto.SPACE_ID: 280, iproto.TUPLE: [512, 1, "rows", "memtx", 0, {}, [
     {"name": "id", "type": "unsigned"}, {"name": "number", "type": "unsigned"},
     {"name": "text", "type": "string"}]]}
+FOREIGN = {iproto.SPACE_ID: 280, iproto.TUPLE: [512, 1, "rows", "memtx", 0, {}, [
+    {"name": "id", "type": "unsigned"}, {"name": "number", "type": "unsigned", "foreign_key": {"k": {"field": 0}}}]]}
 REBUILD = {iproto.SPACE_ID: 288, iproto.TUPLE: [
     512, 1, "i1", "tree", {"unique": False}, [[2, "string"], [1, "unsigned"]]]}
 PRIMARY = {iproto.SPACE_ID: 288, iproto.TUPLE: [
     512, 0, "pk", "tree", {"unique": True}, [[1, "unsigned"]]]}
+
+
+foreign = one_request(iproto.packet(iproto.REPLACE, FOREIGN))
 
 
 class Beside:
@@ -173,7 +178,7 @@ class Beside:
     def can_run(self, path):
         """Whether this can be measured of the system."""
         if is_tarantool(path):
-            return self.once is not None and self.once is not commit
+            return self.once not in (None, commit, foreign)
         return self.once is None or "ladon" in path
 
 
@@ -193,6 +198,7 @@ IMPOLITE = {
                        once=one_request(iproto.packet(iproto.REPLACE, TRUNCATE), "tree")),
     "format": Beside("a new format for %d tuples" % TUPLES,
                      once=one_request(iproto.packet(iproto.REPLACE, FORMAT))),
+    "foreign": Beside("a foreign key of %d tuples to each other" % TUPLES, once=foreign),
     "rebuild": Beside("an index of %d tuples with other parts" % TUPLES,
                       once=one_request(iproto.packet(iproto.REPLACE, REBUILD), "tree")),
     "primary": Beside("another primary key, with a secondary index, of %d tuples" % TUPLES,
