@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Soak: the crates with `unsafe` memory code under Miri, with sizes cut to what it can bear.
 #
-#   scripts/miri.sh                the engine's and the log's own tests, part by part with times
+#   scripts/miri.sh                the tests of engine, log and tuples, part by part
 #   scripts/miri.sh -p ladon-log   what follows goes to `cargo miri test`
 #
 # Needs: rustup toolchain install nightly; rustup component add --toolchain nightly miri rust-src
@@ -35,3 +35,4 @@ for part in "${parts[@]}"; do
 done
 timed "the engine's rest" -p ladon-engine --lib -- "${rest[@]}"
 timed log -p ladon-log --lib
+timed tuples -p ladon-space --lib -- tuple:: hash_table::tests::items_of_one

@@ -4,7 +4,7 @@
 use crate::collation::Collation;
 use crate::definition::{IndexDef, IndexKind};
 use crate::error::BoxError;
-use crate::hash_table::{ShardedTable, Stored};
+use crate::hash_table::SegmentedTable;
 use crate::hint_window::Side;
 use crate::key::{Key, KeyDef};
 use crate::rtree::Rtree;
@@ -48,7 +48,7 @@ const SIDE_MAX: u64 = 4 * REHINTED_AT[3];
 #[derive(Clone)]
 pub(crate) enum Store {
     Tree(Tree<Entry>),
-    Hash(ShardedTable<Tuple>),
+    Hash(SegmentedTable),
     Rtree(Rtree),
 }
 
@@ -57,12 +57,6 @@ pub type Found<'a> = (u64, &'a Tuple);
 
 /// Where a tuple was found in an index, if the index can say it.
 pub(crate) struct Place(Option<Path>);
-
-impl Stored for Tuple {
-    fn fetch(&self) {
-        Tuple::fetch(self);
-    }
-}
 
 /// What will be looked for soon, in MessagePack. Nobody has checked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +96,7 @@ impl Index {
     fn empty_store(def: &IndexDef) -> Store {
         match def.kind {
             IndexKind::Tree | IndexKind::Bitset => Store::Tree(Tree::new()),
-            IndexKind::Hash => Store::Hash(ShardedTable::new()),
+            IndexKind::Hash => Store::Hash(SegmentedTable::new()),
             IndexKind::Rtree => Store::Rtree(Rtree::new(def.dimensions())),
         }
     }
@@ -224,11 +218,13 @@ impl Index {
                 tree.remove(def.alike(hint), against).map(|entry| entry.tuple)
             }
             Store::Hash(table) => {
-                let hash = def.hash_of_key(&self.secrets, key);
+                let secrets = &self.secrets;
                 let has_key = |tuple: &Tuple| {
                     def.compare_key(def.hint(tuple.bytes()), tuple, hint, key).is_eq()
                 };
-                table.remove(hash, has_key)
+                table.remove(def.hash_of_key(secrets, key), has_key, |tuple| {
+                    def.hash(secrets, tuple.bytes())
+                })
             }
             Store::Rtree(_) => None,
         }
@@ -249,23 +245,15 @@ impl Index {
         tree.fetch_paths(hints.len(), |number, entry| entry.hint <= hints[number]);
     }
 
-    /// Searches that do not depend on each other wait for the table's memory together, and none of
-    /// them waits for a tuple's.
-    fn fetch_hashed(&self, table: &ShardedTable<Tuple>, sought: &[Sought<'_>]) {
-        for sought in sought {
-            let hash = match sought {
-                Sought::Key(key) => match Key::parse(key) {
-                    Ok(key) if self.key.check_exact(&key).is_ok() => self.hash_of_key(&key),
-                    _ => continue,
-                },
-                Sought::Tuple(tuple) => self.hash_of(tuple),
-            };
-            // Most tags are of the tuple that is sought.
-            table.get(hash, |tuple| {
-                tuple.fetch_all();
-                true
-            });
-        }
+    fn fetch_hashed(&self, table: &SegmentedTable, sought: &[Sought<'_>]) {
+        let hash = |sought: &Sought<'_>| match sought {
+            Sought::Key(key) => {
+                let key = Key::parse(key).ok().filter(|key| self.key.check_exact(key).is_ok());
+                key.map(|key| self.hash_of_key(&key))
+            }
+            Sought::Tuple(tuple) => Some(self.hash_of(tuple)),
+        };
+        table.fetch(&sought.iter().filter_map(hash).collect::<SmallVec<[u64; 64]>>());
     }
 
     pub(crate) fn has_key(&self, tuple: &Tuple, key: &Key<'_>) -> bool {
@@ -337,19 +325,13 @@ impl Index {
                 replaced
             }
             Store::Hash(table) => {
-                let hash = key.hash(&self.secrets, bytes);
-                let hint = key.hint(bytes);
+                let (secrets, hint) = (&self.secrets, key.hint(bytes));
                 let is_equal = |other: &Tuple| {
                     key.compare(key.hint(other.bytes()), other, hint, bytes).is_eq()
                 };
-                match table.replace(hash, tuple.clone(), is_equal) {
-                    Ok(old) => Some(old),
-                    Err(tuple) => {
-                        let secrets = &self.secrets;
-                        table.insert(hash, tuple, |tuple| key.hash(secrets, tuple.bytes()));
-                        None
-                    }
-                }
+                table.put(key.hash(secrets, bytes), tuple.clone(), is_equal, |tuple| {
+                    key.hash(secrets, tuple.bytes())
+                })
             }
             Store::Rtree(_) => None,
         }
@@ -420,12 +402,13 @@ impl Index {
                 });
             }
             Store::Hash(table) => {
-                let hash = key.hash(&self.secrets, tuple);
-                let hint = key.hint(tuple);
+                let (secrets, hint) = (&self.secrets, key.hint(tuple));
                 let is_equal = |other: &Tuple| {
                     key.compare(key.hint(other.bytes()), other, hint, tuple).is_eq()
                 };
-                table.remove(hash, is_equal);
+                table.remove(key.hash(secrets, tuple), is_equal, |tuple| {
+                    key.hash(secrets, tuple.bytes())
+                });
             }
             Store::Rtree(_) => {}
         }

@@ -152,10 +152,10 @@ enum Source<'a> {
         end: u64,
         run: std::slice::Iter<'a, Entry>,
     },
-    /// A shard's tuples, sorted, the last ones first; and where the next shard begins.
+    /// A segment's tuples, sorted, the last ones first; and where the next segment begins.
     Hash {
         index: &'a Index,
-        shard: Vec<(u64, &'a Tuple)>,
+        segment: Vec<(u64, &'a Tuple)>,
         next: Option<u64>,
     },
     Bits(Box<BitSearch<'a>>),
@@ -210,11 +210,11 @@ impl<'a> Source<'a> {
                 }
                 run.next_back().map(|entry| (entry.hint, &entry.tuple))
             }
-            Source::Hash { index, shard, next } => match (shard.pop(), *next) {
+            Source::Hash { index, segment, next } => match (segment.pop(), *next) {
                 (Some((_, tuple)), _) => Some((0, tuple)),
                 (None, None) => None,
                 (None, Some(from)) => {
-                    *shard = index.sorted_shard(from, next);
+                    *segment = index.sorted_segment(from, next);
                     return Looked::AtSome;
                 }
             },
@@ -535,7 +535,7 @@ impl Index {
         let source = match iterator {
             IteratorType::Eq => Source::One(self.find_key(key)),
             _ if key.count() == 0 || iterator == IteratorType::All => {
-                Source::Hash { index: self, shard: Vec::new(), next: Some(0) }
+                Source::Hash { index: self, segment: Vec::new(), next: Some(0) }
             }
             // From the key on, wherever it would be.
             _ => self.hash_after(key),
@@ -548,28 +548,29 @@ impl Index {
         let hash = self.hash_of_key(key);
         let key_hint = self.key.hint_of_key(key);
         let mut next = None;
-        let mut shard = self.sorted_shard(hash, &mut next);
-        shard.retain(|(other, tuple)| {
+        let mut segment = self.sorted_segment(hash, &mut next);
+        segment.retain(|(other, tuple)| {
             let hint = self.key.hint(tuple.bytes());
             let order = other.cmp(&hash);
             order.then_with(|| self.key.compare_key(hint, tuple, key_hint, key)).is_gt()
         });
-        Source::Hash { index: self, shard, next }
+        Source::Hash { index: self, segment, next }
     }
 
-    /// The tuples of the shard that has this hash, the last one in order first.
-    fn sorted_shard(&self, hash: u64, next: &mut Option<u64>) -> Vec<(u64, &Tuple)> {
+    /// The tuples of the segment that has this hash, the last one in order first.
+    fn sorted_segment(&self, hash: u64, next: &mut Option<u64>) -> Vec<(u64, &Tuple)> {
         let Store::Hash(table) = &self.store else { return Vec::new() };
-        let (tuples, following) = table.shard_of(hash);
+        let (tuples, following) = table.segment_of(hash);
         *next = following;
-        let mut shard: Vec<_> = tuples.map(|tuple| (self.hash_of(tuple.bytes()), tuple)).collect();
-        shard.sort_unstable_by(|a, b| {
+        let mut segment: Vec<_> =
+            tuples.map(|tuple| (self.hash_of(tuple.bytes()), tuple)).collect();
+        segment.sort_unstable_by(|a, b| {
             b.0.cmp(&a.0).then_with(|| {
                 let hint = |tuple: &Tuple| self.key.hint(tuple.bytes());
                 self.key.compare(hint(b.1), b.1, hint(a.1), a.1.bytes())
             })
         });
-        shard
+        segment
     }
 
     /// Selects what comes after a primary key, whichever the kind: for checkpoints.
@@ -578,7 +579,7 @@ impl Index {
         match (&self.store, key) {
             (Store::Hash(_), Some(key)) => Selection::new(self.hash_after(&key)),
             (Store::Hash(_), None) => {
-                Selection::new(Source::Hash { index: self, shard: Vec::new(), next: Some(0) })
+                Selection::new(Source::Hash { index: self, segment: Vec::new(), next: Some(0) })
             }
             // No primary index is one.
             (Store::Rtree(tree), _) => Selection::new(Source::Boxes(Box::new(tree.tuples()))),

@@ -2,7 +2,12 @@
 //!
 //! ```text
 //! Tuple -> [ owners: u32 | length: u32 | MessagePack, length bytes ]
+//!
+//! word:    [ mark, 16 bits | address, 46 bits | mark, 2 bits ]
 //! ```
+//!
+//! A table may leave a mark in the word: it is beside the address, so it is read without fetching
+//! the block.
 //!
 //! # Soundness
 //! - A `Tuple` points to a block that [`Tuple::new`] allocated with the layout of its length. The
@@ -12,11 +17,15 @@
 //! - `owners` counts the `Tuple`s of a block, as [`std::sync::Arc`] counts: a clone adds one with
 //!   relaxed order, because it already has an owner; a drop subtracts one with release order, and the
 //!   last one acquires before it frees. So every read happens before the block is freed.
+//! - A block's address has only zeros where the mark is: it is a multiple of four, as a header is
+//!   aligned, and below 2^48, which [`Tuple::new`] checks. So [`Tuple::header`], which clears the
+//!   mark, returns the block's own pointer; nothing else reads the word as an address.
 //! - The count cannot wrap: a clone past [`OWNERS_MAX`] ends the process.
 
 use crate::prefetch;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ptr::{NonNull, addr_of_mut};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -32,6 +41,13 @@ struct Header {
     owners: AtomicU32,
     length: u32,
 }
+
+/// The bits of an address, which is not marked.
+const ADDRESS: usize = 0x0000_ffff_ffff_fffc;
+/// How far to the left the upper part of the mark is, and of the lower one how many bits there are.
+const MARK: (u32, u32) = (48, 2);
+/// Bits of a mark.
+pub(crate) const MARK_BITS: u32 = 18;
 
 /// A MessagePack array with counted owners. A clone is another owner of the same bytes.
 pub struct Tuple(NonNull<Header>);
@@ -55,6 +71,7 @@ impl Tuple {
         // SAFETY: the layout has the header's size at least, so it is not empty.
         let block = unsafe { alloc(layout) };
         let Some(header) = NonNull::new(block.cast::<Header>()) else { handle_alloc_error(layout) };
+        assert!(header.addr().get() & !ADDRESS == 0, "addresses have at most 48 bits");
         // SAFETY: the block is aligned for a header and has room for it and `bytes.len()` bytes
         // behind it; it is new, so it overlaps with nothing.
         unsafe {
@@ -65,10 +82,34 @@ impl Tuple {
         Tuple(header)
     }
 
+    /// The block.
+    #[inline(always)]
+    fn header(&self) -> *mut Header {
+        self.0.as_ptr().map_addr(|word| word & ADDRESS)
+    }
+
+    /// What a table left in the word.
+    #[inline(always)]
+    pub(crate) fn mark(&self) -> u32 {
+        let word = self.0.addr().get() as u64;
+        ((word >> MARK.0 << MARK.1) | (word & ((1 << MARK.1) - 1))) as u32
+    }
+
+    /// The same owner with a mark of [`MARK_BITS`]; clones have none.
+    #[inline(always)]
+    pub(crate) fn marked(self, mark: u32) -> Tuple {
+        debug_assert!(mark < 1 << MARK_BITS);
+        let mark = u64::from(mark);
+        let bits = (mark >> MARK.1 << MARK.0) | (mark & ((1 << MARK.1) - 1));
+        let word = ManuallyDrop::new(self).header().map_addr(|address| address | bits as usize);
+        // SAFETY: the address of a block is not zero.
+        Tuple(unsafe { NonNull::new_unchecked(word) })
+    }
+
     /// The MessagePack.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        let header = self.0.as_ptr();
+        let header = self.header();
         // SAFETY: this owner keeps the block; `length` initialised bytes follow the header, and
         // nobody writes them. The pointer comes from the whole block, not from a reference to the
         // header.
@@ -92,24 +133,24 @@ impl Tuple {
     /// Whether both are owners of the same bytes, not just of equal ones.
     #[inline]
     pub fn is_same(&self, other: &Tuple) -> bool {
-        self.0 == other.0
+        self.header() == other.header()
     }
 
     /// Begins to fetch the first bytes into the processor's cache.
     #[inline]
     pub(crate) fn fetch(&self) {
-        prefetch::line(self.0.as_ptr());
+        prefetch::line(self.header());
     }
 
     /// As [`Tuple::fetch`], of what most tuples have.
     #[inline]
     pub(crate) fn fetch_all(&self) {
-        prefetch::items::<u8, FETCHED_BYTES>(self.0.as_ptr().cast());
+        prefetch::items::<u8, FETCHED_BYTES>(self.header().cast());
     }
 
     fn owners(&self) -> &AtomicU32 {
         // SAFETY: this owner keeps the block; the reference ends at the counter.
-        unsafe { &*addr_of_mut!((*self.0.as_ptr()).owners) }
+        unsafe { &*addr_of_mut!((*self.header()).owners) }
     }
 }
 
@@ -124,7 +165,7 @@ impl Clone for Tuple {
         if self.owners().fetch_add(1, Ordering::Relaxed) > OWNERS_MAX {
             std::process::abort();
         }
-        Tuple(self.0)
+        Tuple(self.0).marked(0)
     }
 }
 
@@ -137,7 +178,7 @@ impl Drop for Tuple {
         fence(Ordering::Acquire);
         let length = self.bytes().len();
         // SAFETY: this was the last owner, and the block was allocated with this layout.
-        unsafe { dealloc(self.0.as_ptr().cast(), layout(length)) };
+        unsafe { dealloc(self.header().cast(), layout(length)) };
     }
 }
 
@@ -169,6 +210,20 @@ mod tests {
             assert!(tuple.is_same(&other));
             drop(tuple);
             assert_eq!((other.bytes(), other.memory()), (&bytes[..], length + 8));
+        }
+    }
+
+    #[test]
+    fn a_mark_changes_nothing_but_itself() {
+        let tuple = Tuple::new(&[0x91, 7]);
+        let other = tuple.clone();
+        assert_eq!(tuple.mark(), 0);
+        let mut marked = tuple;
+        for mark in (0..MARK_BITS).map(|bit| 1 << bit).chain([(1 << MARK_BITS) - 1, 0x2_5a5a]) {
+            marked = marked.marked(mark);
+            assert_eq!((marked.mark(), marked.bytes()), (mark, &[0x91, 7][..]));
+            assert!(marked.is_same(&other) && marked.clone().is_same(&other));
+            assert_eq!(marked.clone().mark(), 0);
         }
     }
 

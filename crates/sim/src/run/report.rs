@@ -83,5 +83,5 @@ counters! {
     /// Parts of definitions after which something was left to do.
     definition_slices,
     /// Tables of HASH indexes that crashes found to be split, by their numbers of tuples.
-    hashes_split,
+    hashes_divided,
 }

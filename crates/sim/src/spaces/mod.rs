@@ -192,7 +192,7 @@ impl Spaces {
             return Err(format!("the spaces after the crash: {found:?}"));
         }
         self.journal.counted.add_to(report);
-        report.hashes_split += u64::from(setup::is_split(&found));
+        report.hashes_divided += u64::from(setup::is_divided(&node.keyspace)?);
         self.begin_life(node, plan, slot)
     }
 

@@ -10,7 +10,7 @@ use ladon_iproto::greeting::{self, GREETING_BYTES};
 use ladon_iproto::request::{Auth, Put, Request, SpaceRef};
 use ladon_iproto::{Progress, frame};
 use ladon_msgpack::{read_array, read_uint, write};
-use ladon_space::{IndexKind, Space, Written};
+use ladon_space::{Index, IndexKind, Space, Written};
 use ladon_system_spaces as system;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -74,10 +74,10 @@ pub(crate) fn make(node: &mut SimNode, slot: u32, is_crowded: bool) -> Result<()
     Err("the definitions are not answered".to_owned())
 }
 
-/// With a few more, a shard of a HASH index is split.
-const CROWD: u64 = SHARD_ITEMS_MAX - 4;
-/// As in `ladon-space`.
-const SHARD_ITEMS_MAX: u64 = 1_792;
+/// With a few more, a segment of a HASH index is divided more often than not.
+const CROWD: u64 = 448;
+/// What a HASH index takes at least that has two segments, each of them a page.
+const DIVIDED_BYTES: usize = 2 * 4096;
 /// The first one's, behind those that clients choose.
 const CROWD_FIRST: u64 = 1_000;
 
@@ -170,10 +170,15 @@ pub(crate) fn found(keyspace: &Keyspace) -> Result<State, String> {
     Ok(state)
 }
 
-/// Whether `hashed` has more tuples than one shard of its index takes.
-pub(crate) fn is_split(found: &State) -> bool {
-    let hashed = &found.tables[HASHED];
-    hashed.primary == Primary::HashedIds && hashed.rows.len() as u64 > SHARD_ITEMS_MAX
+/// Whether `hashed` has a HASH index of several segments.
+pub(crate) fn is_divided(keyspace: &Keyspace) -> Result<bool, String> {
+    let (id, mut scratch) = (SPACES[HASHED], Scratch::default());
+    let catalog = keyspace.spaces.catalog();
+    let begun = keyspace.begin_on_spaces(&catalog, &[id], &mut scratch);
+    let mut tx = begun.map_err(|error| error.to_string())?;
+    let is_divided =
+        |index: &Index| index.def().kind == IndexKind::Hash && index.bytes() >= DIVIDED_BYTES;
+    Ok(tx.space(id).index(0).is_some_and(is_divided))
 }
 
 fn table(space: &Space) -> Result<Table, String> {

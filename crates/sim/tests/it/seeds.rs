@@ -47,7 +47,7 @@ fn seeds_without_trouble() {
     assert!(total.definitions_prepared > SEEDS / 40, "{total:?}");
     assert!(total.definitions_misfit > SEEDS / 400, "{total:?}");
     assert!(total.definition_slices > SEEDS / 10, "{total:?}");
-    assert!(total.hashes_split > SEEDS / 400, "{total:?}");
+    assert!(total.hashes_divided > SEEDS / 400, "{total:?}");
     // The order that the node tells explains every correct run, so nothing is left to a search.
     assert_eq!(total.undecided, 0, "the oracle must tell: {total:?}");
 }
