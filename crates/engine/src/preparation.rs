@@ -184,6 +184,11 @@ fn is_small(space: &Space, definition: &[u8], id: SpaceId, limits: PreparationLi
 }
 
 impl Preparation {
+    /// Bytes of memory that what was prepared takes.
+    pub fn bytes(&self) -> usize {
+        usize::try_from(self.counted.bytes).unwrap_or(0)
+    }
+
     /// Does as much more of it as short tuples or their changes would be `work`. At `now_ms`, in
     /// Unix milliseconds, it may ask writers of the spaces to wait.
     ///

@@ -155,6 +155,11 @@ impl Garbage {
         Garbage { kind: GarbageKind::Other(Box::new(last)), bytes }
     }
 
+    /// What a definition of a space leaves: the last reference to this many bytes at most.
+    pub fn of_definition(last: impl Send + 'static, bytes_max: usize) -> Garbage {
+        Garbage { kind: GarbageKind::OfDefinition(Box::new(last), bytes_max), bytes: 0 }
+    }
+
     fn of_object(object: Box<Object>) -> Garbage {
         Garbage { bytes: object.bytes(), kind: GarbageKind::Object(object) }
     }
@@ -164,12 +169,20 @@ impl Garbage {
         self.bytes
     }
 
+    /// Bytes that dropping it may free at most, if a definition left it.
+    pub fn definition_bytes(&self) -> usize {
+        match &self.kind {
+            GarbageKind::OfDefinition(_, bytes_max) => *bytes_max,
+            _ => 0,
+        }
+    }
+
     /// Cost of dropping it, in allocations.
     pub fn effort(&self) -> usize {
         match &self.kind {
             GarbageKind::Object(object) => object.drop_effort(),
             GarbageKind::Database(table) => table.len(),
-            GarbageKind::Other(_) => 1,
+            GarbageKind::OfDefinition(..) | GarbageKind::Other(_) => 1,
         }
     }
 
@@ -178,7 +191,7 @@ impl Garbage {
         match &self.kind {
             GarbageKind::Object(_) => 1,
             GarbageKind::Database(table) => table.len() as u64,
-            GarbageKind::Other(_) => 0,
+            GarbageKind::OfDefinition(..) | GarbageKind::Other(_) => 0,
         }
     }
 }
@@ -186,6 +199,7 @@ impl Garbage {
 enum GarbageKind {
     Object(Box<Object>),
     Database(Box<crate::table::Table>),
+    OfDefinition(#[allow(dead_code, reason = "held for its drop")] Box<dyn Any + Send>, usize),
     Other(#[allow(dead_code, reason = "held for its drop")] Box<dyn Any + Send>),
 }
 

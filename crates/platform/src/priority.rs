@@ -4,17 +4,12 @@
 //! The one `unsafe` block calls `setpriority`, which takes three numbers and touches no memory.
 
 /// Lowers the calling thread's priority below that of the threads that serve clients: it runs when
-/// they do not, and gets a small share (a `nice` value of 19: about 1.5 %) of a busy core. If the
-/// system refuses, the priority stays.
+/// they do not, and gets a small share (a `nice` value of 10: a tenth) of a busy core. If the system
+/// refuses, the priority stays.
 ///
 /// Not for a thread that takes locks which those threads wait for: a lock inherits the priority of
 /// its holder, and only a privileged process can raise that again.
 pub fn give_way() {
-    set_nice(19);
-}
-
-/// As `give_way`, for work that a client waits for: a tenth of a busy core.
-pub fn give_way_somewhat() {
     set_nice(10);
 }
 

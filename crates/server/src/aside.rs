@@ -42,7 +42,7 @@ impl Aside {
             let (node, receiver) = (Arc::clone(node), Arc::clone(&receiver));
             let name = format!("ladon-aside-{number}");
             thread::Builder::new().name(name).spawn(move || {
-                ladon_platform::priority::give_way_somewhat();
+                ladon_platform::priority::give_way();
                 loop {
                     let task = receiver.lock().recv();
                     let Ok(Task { job, lent, thread, client, slot, dropped }) = task else { break };

@@ -53,6 +53,7 @@ impl Dropper {
         let dropper = Dropper { sender, node: Arc::clone(node), purges };
         let (node, purges) = (Arc::clone(node), Arc::clone(&dropper.purges));
         thread::Builder::new().name("ladon-dropper".into()).spawn(move || {
+            // Definitions of spaces wait for it, and who has removed much wants the memory.
             ladon_platform::priority::give_way();
             run(&node, &receiver, &purges);
         })?;

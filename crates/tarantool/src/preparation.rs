@@ -25,6 +25,10 @@ pub(crate) struct Preparing {
     owner: u64,
 }
 
+/// While earlier definitions have left more to be freed, no further one of a large space begins:
+/// on a busy machine they would leave more than is freed.
+const LEFT_BYTES_MAX: u64 = 64 << 20;
+
 impl Running<'_, '_> {
     /// Prepares what a statement defines, or a part of it; then the request runs again, as it does
     /// if another has asked definitions of the space to wait. `None` if the statement is to run at
@@ -52,6 +56,12 @@ impl Running<'_, '_> {
             return Err(self.run_again(Flow::AwaitsCommit));
         }
         let Some(written) = self.foreseen(id, statement)? else { return Ok(None) };
+        let has_begun = |preparing: &Preparing| preparing.preparation.is_some();
+        if !self.session.preparing.as_deref().is_some_and(has_begun)
+            && self.thread.node.lazy_free.definition_bytes() > LEFT_BYTES_MAX
+        {
+            return Err(self.run_again(Flow::AwaitsCommit));
+        }
         let Some(mut preparing) = self.begin_or_go_on(id, &written, &cell) else { return Ok(None) };
         if self.session.has_left {
             self.discard(preparing);
@@ -59,7 +69,7 @@ impl Running<'_, '_> {
         }
         if is_early(&preparing) {
             let begun = preparing.preparation.take();
-            self.thread.scratch.garbage.extend(begun.map(Garbage::of));
+            self.thread.scratch.garbage.extend(begun.map(left));
             self.session.preparing = Some(preparing);
             return Err(self.run_again(Flow::AwaitsCommit));
         }
@@ -171,7 +181,7 @@ impl Running<'_, '_> {
             preparation = preparation.after(broken, self.thread.now_ms);
         }
         let broken = preparing.preparation.replace(preparation);
-        self.thread.scratch.garbage.extend(broken.map(Garbage::of));
+        self.thread.scratch.garbage.extend(broken.map(left));
         Some(preparing)
     }
 
@@ -180,7 +190,7 @@ impl Running<'_, '_> {
         if let Some(preparing) = &mut self.session.preparing {
             let broken = preparing.preparation.take_if(|preparation| preparation.is_broken());
             preparing.rounds += u32::from(broken.is_some());
-            self.thread.scratch.garbage.extend(broken.map(Garbage::of));
+            self.thread.scratch.garbage.extend(broken.map(left));
         }
     }
 
@@ -190,7 +200,8 @@ impl Running<'_, '_> {
         if let Some(preparation) = &preparing.preparation {
             preparation.end_claim(preparing.owner);
         }
-        self.thread.scratch.garbage.push(Garbage::of(preparing));
+        let bytes = preparing.preparation.as_ref().map_or(0, Preparation::bytes);
+        self.thread.scratch.garbage.push(Garbage::of_definition(preparing, bytes));
     }
 
     /// The request is over: what it may have left of a preparation goes.
@@ -199,6 +210,11 @@ impl Running<'_, '_> {
             self.discard(preparing);
         }
     }
+}
+
+fn left(preparation: Preparation) -> Garbage {
+    let bytes = preparation.bytes();
+    Garbage::of_definition(preparation, bytes)
 }
 
 impl Preparing {

@@ -20,6 +20,7 @@ pub struct LazyFree {
     /// Values that were freed.
     pub freed: AtomicU64,
     pending_bytes: AtomicU64,
+    definition_bytes: AtomicU64,
     queue: Mutex<VecDeque<Garbage>>,
 }
 
@@ -30,11 +31,20 @@ impl LazyFree {
         self.pending_bytes.load(Relaxed)
     }
 
+    /// Bytes that are freed at most with what definitions of spaces have left. What they left may be
+    /// used elsewhere still, so these are not among [`LazyFree::pending_bytes`].
+    #[inline]
+    pub fn definition_bytes(&self) -> u64 {
+        self.definition_bytes.load(Relaxed)
+    }
+
     /// Takes values over, to be freed by [`LazyFree::free_next`].
     pub fn add(&self, garbage: Vec<Garbage>) {
         self.pending.fetch_add(garbage.iter().map(Garbage::values).sum(), Relaxed);
         let bytes = garbage.iter().map(|garbage| garbage.bytes() as u64).sum();
         self.pending_bytes.fetch_add(bytes, Relaxed);
+        let bytes = garbage.iter().map(|garbage| garbage.definition_bytes() as u64).sum();
+        self.definition_bytes.fetch_add(bytes, Relaxed);
         self.queue.lock().extend(garbage);
     }
 
@@ -48,7 +58,9 @@ impl LazyFree {
         };
         let Some(garbage) = next else { return false };
         let (values, bytes) = (garbage.values(), garbage.bytes() as u64);
+        let definition_bytes = garbage.definition_bytes() as u64;
         drop(garbage);
+        self.definition_bytes.fetch_sub(definition_bytes, Relaxed);
         let values_before = self.pending.fetch_sub(values, Relaxed);
         let bytes_before = self.pending_bytes.fetch_sub(bytes, Relaxed);
         debug_assert!(values_before >= values && bytes_before >= bytes, "more freed than given");
@@ -71,5 +83,9 @@ mod tests {
         assert_eq!(lazy_free.pending_bytes(), 24);
         assert!(lazy_free.free_next(usize::MAX) && !lazy_free.free_next(usize::MAX));
         assert_eq!(lazy_free.pending_bytes(), 0);
+        lazy_free.add(vec![Garbage::of_definition((), 7), Garbage::of_definition((), 9)]);
+        assert_eq!((lazy_free.pending_bytes(), lazy_free.definition_bytes()), (0, 16));
+        assert!(lazy_free.free_next(usize::MAX));
+        assert_eq!(lazy_free.definition_bytes(), 9);
     }
 }

@@ -221,7 +221,7 @@ impl Effect<'_> {
             tx.mark_gone(described);
         }
         garbage.extend(out.map(Garbage::of));
-        garbage.push(Garbage::of(whole));
+        garbage.push(Garbage::of_definition(whole, before));
         Ok(())
     }
 
