@@ -185,6 +185,8 @@ pub(crate) struct Connection {
     pub(crate) waiting: bool,
     /// The peer will send nothing more.
     pub(crate) input_ended: bool,
+    /// When it was last asked whether that is so, while reading was paused. Unix milliseconds.
+    pub(crate) looked_for_end_ms: u64,
     /// When the output first exceeded the soft limit, Unix milliseconds; 0 while it does not.
     pub(crate) over_soft_limit_ms: u64,
     /// Start of the idle time that the last check found to be too long.
@@ -238,6 +240,7 @@ impl Connection {
             in_touched: false,
             waiting: false,
             input_ended: false,
+            looked_for_end_ms: 0,
             over_soft_limit_ms: 0,
             seen_idle_since_ms: 0,
         }

@@ -19,6 +19,9 @@ use std::collections::VecDeque;
 /// So many may be set aside: a search through them is short.
 pub(crate) const REQUESTS_MAX: usize = 128;
 
+/// How often it is asked whether a client has left that is not read.
+const LOOK_EVERY_MS: u64 = 10;
+
 /// When a request that was set aside runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -244,6 +247,19 @@ impl Connection {
             Some(others) => others.holds_input || self.in_ready && !others.input_is_drained,
         };
         is_queued || self.held_back || !self.is_runnable()
+    }
+
+    /// Whether to ask now whether the client has left, which nothing reports while it is not read:
+    /// one of its requests would not be done then.
+    pub(crate) fn may_have_left(&mut self, now_ms: u64) -> bool {
+        let Some(session) = &self.tarantool else { return false };
+        let is_unfinished = |others: &SetAside| others.has_unfinished();
+        let cares = session.is_unfinished() || self.set_aside.as_deref().is_some_and(is_unfinished);
+        let asks = cares && now_ms.abs_diff(self.looked_for_end_ms) >= LOOK_EVERY_MS;
+        if asks {
+            self.looked_for_end_ms = now_ms;
+        }
+        asks
     }
 
     /// Forgets that requests were set aside, once none is left.

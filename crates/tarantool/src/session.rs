@@ -73,6 +73,11 @@ impl Session {
         std::mem::swap(&mut self.preparing, &mut unfinished.0);
     }
 
+    /// Whether the request that runs next has left something to be exchanged.
+    pub fn is_unfinished(&self) -> bool {
+        self.preparing.is_some()
+    }
+
     /// The connection has ended: nothing is to be told to it.
     pub fn leave(&self, node: &Node) {
         if !self.watched.is_empty() {

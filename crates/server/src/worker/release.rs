@@ -175,6 +175,10 @@ impl Worker {
         {
             connection.input_ended = true;
         }
+        if connection.receive_paused && connection.may_have_left(self.now_ms) {
+            let has_ended = net.has_ended(connection.conn);
+            connection.tarantool.iter_mut().filter(|_| has_ended).for_each(|it| it.input_ended());
+        }
         // The client is gone and can receive no value.
         let gone = connection.input_ended && connection.waiter().is_some();
         // The last reply was sent; no value may be delivered after it.

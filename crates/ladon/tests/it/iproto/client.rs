@@ -95,6 +95,17 @@ impl Iproto {
         self.sync
     }
 
+    /// Sends as much of it as the kernel takes within a time; the rest is nobody's.
+    pub fn send_some(&mut self, requests: &[Request<'_>], time: Duration) {
+        let mut bytes = Vec::new();
+        for request in requests {
+            self.sync += 1;
+            write_request(&mut bytes, self.sync, self.stream_id, request);
+        }
+        self.stream.set_write_timeout(Some(time)).expect("a timeout");
+        let _ = self.stream.write_all(&bytes);
+    }
+
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).expect("sends");
     }

@@ -4,8 +4,10 @@
 use super::client::{Iproto, array, best_of_rounds, int, map, text};
 use super::long_commits::{begin_naming, insert_all};
 use super::{Node, make_space, row};
+use crate::live::info_number;
 use ladon_iproto::Request;
 use ladon_iproto::request::{Auth, Begin, Call, Put, SpaceRef};
+use std::time::Duration;
 
 const TUPLES: u64 = 20_000;
 const SPACE: SpaceRef<'static> = SpaceRef::Id(512);
@@ -233,4 +235,40 @@ fn requests_pass_a_long_definition() {
     assert_eq!(client.receive_of(defined + 1), Some(Ok(vec![])));
     assert_eq!(client.receive_of(defined + 2).expect("a reply").expect_err("denied").0, 42);
     server.kill().expect("killed");
+}
+
+/// Who leaves while so much waits behind its definition that it is not read gets none either.
+#[test]
+fn who_leaves_unread_gets_no_index() {
+    const CLIENTS: u64 = 5;
+    const LEFT_OUT_MIN: u64 = 3;
+    // More than is read, and less than the kernel keeps.
+    const BEHIND: usize = 12_000;
+    for backend in BACKENDS {
+        let node = node(backend);
+        let mut server = node.start();
+        let (mut admin, mut redis) = (node.admin(), server.connect().expect("connects"));
+        make_space(&mut admin, 512, "rows");
+        insert_all(&mut admin, 0..TUPLES);
+        let mut clients = || info_number(&mut redis, "clients", "connected_clients");
+        let before = clients();
+        let left_out = best_of_rounds(LEFT_OUT_MIN, |_| {
+            for id in 0..CLIENTS {
+                let mut creator = node.admin();
+                creator.stream_id = 1;
+                let tuple = index(2 + id, &format!("index {id}"));
+                creator.tell(&Request::Insert(Put { space: SpaceRef::Id(288), tuple: &tuple }));
+                creator.send_some(&vec![Request::Ping; BEHIND], Duration::from_secs(5));
+            }
+            let mut looks = 0;
+            while clients() > before {
+                looks += 1;
+                assert!(looks < 1_000_000, "they stay");
+            }
+            let delete = |id| admin.delete(288, &array(&[int(512), int(2 + id)])).len() as u64;
+            CLIENTS - (0..CLIENTS).map(delete).sum::<u64>()
+        });
+        assert!(left_out >= LEFT_OUT_MIN, "{left_out} indexes of those who left, {backend}");
+        server.kill().expect("killed");
+    }
 }
