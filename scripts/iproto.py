@@ -22,8 +22,8 @@ def pack(value):
     return struct.pack(">BI", 0xDF, len(value)) + b"".join(pack(k) + pack(v) for k, v in value.items())
 
 
-def packet(kind, body, stream=0):
-    content = pack({REQUEST_TYPE: kind, SYNC: 1, STREAM_ID: stream}) + pack(body)
+def packet(kind, body, stream=0, sync=1):
+    content = pack({REQUEST_TYPE: kind, SYNC: sync, STREAM_ID: stream}) + pack(body)
     return struct.pack(">BI", 0xCE, len(content)) + content
 
 
@@ -32,6 +32,14 @@ def code_of(reply):
     if reply[:3] != b"\x83\x00\xce":
         raise ValueError("no reply: %r" % reply)
     return struct.unpack(">I", reply[3:7])[0] & 0x7FFF
+
+
+def sync_of(reply):
+    """The number of the request that this is the reply to."""
+    code_of(reply)
+    if reply[7:9] != b"\x01\xcf":
+        raise ValueError("no number: %r" % reply)
+    return struct.unpack(">Q", reply[9:17])[0]
 
 
 class Iproto:

@@ -67,6 +67,11 @@ SETTLE_SECONDS = 0.1
 def commit(port):
     """Prepares to commit a long transaction whose space another one has changed."""
     client, other = iproto.Iproto(port, PASSWORD), iproto.Iproto(port, PASSWORD)
+    prepare_commit(client, other)
+    return lambda: client.call(iproto.packet(iproto.COMMIT, {}, stream=1))
+
+
+def prepare_commit(client, other):
     client.make_space(512, "rows")
     space, index = {iproto.SPACE_ID: 512}, {iproto.INDEX_ID: 0}
     put = lambda number: iproto.packet(iproto.REPLACE, {**space, iproto.TUPLE: [number, 0, "x" * 40]})
@@ -76,7 +81,6 @@ def commit(port):
     client.call(iproto.packet(iproto.BEGIN, {}, stream=1))
     client.call(*(iproto.packet(iproto.UPDATE, update(number), stream=1) for number in range(UPDATES)))
     other.call(put(UPDATES))
-    return lambda: client.call(iproto.packet(iproto.COMMIT, {}, stream=1))
 
 
 def filled(port, *indexes, tuples=TUPLES):

@@ -7,6 +7,7 @@ use ladon_engine::{AccessedPart, Ahead, Lookahead, PartAhead};
 use ladon_iproto::frame;
 use ladon_record::KeyHash;
 use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
+use std::ops::Range;
 
 /// Enough requests to hide memory latency, few enough that the batch's buckets stay in the cache.
 pub(crate) const REQUESTS_MAX: usize = 64;
@@ -43,8 +44,20 @@ pub(crate) enum ItemKind {
     Again,
     /// A packet of IPROTO, with its length.
     Packet,
+    /// Packets that were set aside.
+    SetAside,
     /// The stream is malformed from here on.
     Invalid(ProtocolError),
+}
+
+impl Item {
+    /// A packet of IPROTO.
+    #[inline]
+    pub(crate) fn packet(slot: u32, at: Range<usize>) -> Item {
+        let Range { start, end } = at;
+        let kind = ItemKind::Packet;
+        Item { slot, start, end, kind, id: None, first_key: None, keys_end: 0 }
+    }
 }
 
 #[derive(Default)]
@@ -161,7 +174,9 @@ impl Batch {
             let (id, first_key) = match &kind {
                 ItemKind::InPlace { .. } => self.look_up(connection, node, start, first),
                 ItemKind::Owned(arguments) => (node.table.find(&arguments[0]), None),
-                ItemKind::Again | ItemKind::Packet => unreachable!("no request of RESP"),
+                ItemKind::Again | ItemKind::Packet | ItemKind::SetAside => {
+                    unreachable!("no request of RESP")
+                }
                 ItemKind::Invalid(_) => (None, None),
             };
             let (keys_end, is_broken) =
@@ -176,8 +191,59 @@ impl Batch {
         Gathered::Full
     }
 
-    /// As `gather`, of IPROTO.
+    /// As `gather`, of IPROTO. What was set aside and what follows in the input have their turns
+    /// one after the other.
     fn gather_packets(&mut self, connection: &mut Connection, slot: u32, node: &Node) -> Gathered {
+        match connection.set_aside {
+            None => self.gather_input_packets(connection, slot, node),
+            Some(_) => self.gather_set_aside(connection, slot, node),
+        }
+    }
+
+    #[cold]
+    fn gather_set_aside(
+        &mut self,
+        connection: &mut Connection,
+        slot: u32,
+        node: &Node,
+    ) -> Gathered {
+        let Some(others) = &connection.set_aside else { return Gathered::Drained };
+        let (is_ready, is_first, has_input) =
+            (others.is_ready(), !others.had_turn, !others.holds_input);
+        if is_ready && is_first {
+            self.add_set_aside(connection, slot);
+        }
+        let room = self.requests_max;
+        // One is left for them; of one in all, the next is theirs.
+        self.requests_max -= usize::from(is_ready && !is_first && room > self.items.len() + 1);
+        let gathered = match has_input {
+            true => self.gather_input_packets(connection, slot, node),
+            false => Gathered::Drained,
+        };
+        self.requests_max = room;
+        if is_ready && !is_first && !self.is_full() {
+            self.add_set_aside(connection, slot);
+        }
+        if let Some(others) = &mut connection.set_aside {
+            others.input_is_drained = gathered == Gathered::Drained;
+        }
+        // If they found no room, they have not had their turn.
+        if is_ready { Gathered::Full } else { gathered }
+    }
+
+    fn add_set_aside(&mut self, connection: &Connection, slot: u32) {
+        let (at, keys_end) = (connection.consumed, self.keys.len() as u32);
+        let kind = ItemKind::SetAside;
+        self.items.push(Item { kind, keys_end, ..Item::packet(slot, at..at) });
+    }
+
+    #[inline]
+    fn gather_input_packets(
+        &mut self,
+        connection: &mut Connection,
+        slot: u32,
+        node: &Node,
+    ) -> Gathered {
         let bytes_max = match node.settings.client_query_buffer_limit() {
             0 => frame::PACKET_BYTES_MAX,
             limit => limit.min(frame::PACKET_BYTES_MAX),

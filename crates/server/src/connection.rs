@@ -8,6 +8,7 @@
 
 use crate::input;
 use crate::protocol::Protocol;
+use crate::set_aside::SetAside;
 use ladon_commands::aside_job::Lent;
 use ladon_commands::session::LogWait;
 use ladon_commands::{Block, Blocked, LongReply, Session};
@@ -104,6 +105,8 @@ pub(crate) struct Connection {
     pub(crate) session: Session,
     /// What it speaks instead of RESP, if it does.
     pub(crate) tarantool: Option<Box<ladon_tarantool::Session>>,
+    /// Its requests that are not done while later ones run.
+    pub(crate) set_aside: Option<Box<SetAside>>,
     pub(crate) parser: Parser,
     pub(crate) input: Vec<u8>,
     /// Bytes of `input` whose requests have run; they are removed when room is needed.
@@ -127,8 +130,12 @@ pub(crate) struct Connection {
     pub(crate) depends: Lsn,
     /// Size of the buffer in flight; zero if there is none.
     pub(crate) in_flight: usize,
-    /// The unfinished part of the reply to the last request; the next request waits for it.
+    /// The unfinished part of the reply to a request; the next request waits for it.
     pub(crate) long_reply: Option<Box<LongReply>>,
+    /// A part of it is in the output. Before that, requests of IPROTO need not wait.
+    pub(crate) long_reply_has_begun: bool,
+    /// What it depends on, of one that did not begin with its request.
+    pub(crate) long_reply_depends: Lsn,
     /// The request that lent an argument, to be run again once it has the argument back.
     pub(crate) again: Option<Box<Again>>,
     /// Present while a job for the connection's request runs. Set to true once no client waits for
@@ -148,10 +155,12 @@ pub(crate) struct Connection {
     pub(crate) had_turn: bool,
     /// `CLIENT PAUSE` has held back the next request.
     pub(crate) postponed: bool,
-    /// The next request writes, and the log is far behind, or a commit has asked writers to wait.
+    /// A request writes, and the log is far behind, or a commit has asked writers to wait.
     pub(crate) awaits_write: bool,
-    /// The next request has done a part of its work in this batch.
+    /// A request has done a part of its work in this batch.
     pub(crate) is_unfinished: bool,
+    /// One of these is the input's next request.
+    pub(crate) input_waits: bool,
     /// When the session's next transaction times out, as the worker has noted it.
     pub(crate) times_out_ms: Option<u64>,
     /// The connection has too many unread replies.
@@ -176,6 +185,8 @@ pub(crate) struct Connection {
     pub(crate) waiting: bool,
     /// The peer will send nothing more.
     pub(crate) input_ended: bool,
+    /// When it was last asked whether that is so, while reading was paused. Unix milliseconds.
+    pub(crate) looked_for_end_ms: u64,
     /// When the output first exceeded the soft limit, Unix milliseconds; 0 while it does not.
     pub(crate) over_soft_limit_ms: u64,
     /// Start of the idle time that the last check found to be too long.
@@ -188,6 +199,7 @@ impl Connection {
             conn,
             session,
             tarantool: None,
+            set_aside: None,
             parser: Parser::new(),
             input: Vec::new(),
             consumed: 0,
@@ -202,6 +214,8 @@ impl Connection {
             depends: Lsn::ZERO,
             in_flight: 0,
             long_reply: None,
+            long_reply_has_begun: false,
+            long_reply_depends: Lsn::ZERO,
             again: None,
             computing: None,
             held: Vec::new(),
@@ -210,6 +224,7 @@ impl Connection {
             postponed: false,
             awaits_write: false,
             is_unfinished: false,
+            input_waits: false,
             times_out_ms: None,
             held_back: false,
             is_full_stranger: false,
@@ -225,6 +240,7 @@ impl Connection {
             in_touched: false,
             waiting: false,
             input_ended: false,
+            looked_for_end_ms: 0,
             over_soft_limit_ms: 0,
             seen_idle_since_ms: 0,
         }
@@ -375,14 +391,14 @@ impl Connection {
 
     /// Appends bytes that are not a reply to a request.
     pub(crate) fn deliver(&mut self, bytes: &[u8]) {
-        if self.long_reply.is_some() { &mut self.held } else { &mut self.output }
+        if self.is_mid_reply() { &mut self.held } else { &mut self.output }
             .extend_from_slice(bytes);
     }
 
     /// As `deliver`, of a message in RESP2; over RESP3 its first byte is that of a push.
     pub(crate) fn deliver_push(&mut self, bytes: &[u8]) {
         let is_push = self.session.proto == Proto::Resp3;
-        let out = if self.long_reply.is_some() { &mut self.held } else { &mut self.output };
+        let out = if self.is_mid_reply() { &mut self.held } else { &mut self.output };
         let start = out.len();
         out.extend_from_slice(bytes);
         if is_push {
@@ -394,7 +410,7 @@ impl Connection {
     pub(crate) fn behind_replies(&mut self) -> &mut Vec<u8> {
         // A wait that was served: the reply is on its way from another thread.
         let is_served = self.waiter().is_some_and(|waiter| !waiter.claim.is_free());
-        if self.long_reply.is_some() || is_served { &mut self.held } else { &mut self.output }
+        if self.is_mid_reply() || is_served { &mut self.held } else { &mut self.output }
     }
 
     /// Appends what was held back behind a reply, which is complete now.
@@ -470,12 +486,6 @@ impl Connection {
         self.input.len() - self.consumed
     }
 
-    /// Whether the input may contain complete requests that wait; otherwise it holds the beginning
-    /// of one.
-    pub(crate) fn has_requests_waiting(&self) -> bool {
-        self.in_ready || self.held_back || !self.is_runnable()
-    }
-
     /// Appends received bytes. Consumed input is removed once it is at least as long as the rest,
     /// so that each byte moves once on average, however long the input is.
     #[inline]
@@ -545,20 +555,6 @@ impl Connection {
         debug_assert!(start <= self.input.len(), "a request begins in the input");
         self.consumed = start;
         self.parser = Parser::new();
-    }
-
-    /// Whether the next request may run.
-    pub(crate) fn is_runnable(&self) -> bool {
-        self.blocked.is_none()
-            && self.long_reply.is_none()
-            && self.computing.is_none()
-            && !self.paused
-            && !self.awaits_delivery
-            && !self.awaits_write
-            && !self.is_unfinished
-            && !self.closing
-            && !self.closed
-            && !self.aborted
     }
 
     /// Appends the connection to the queue of connections with requests to run.

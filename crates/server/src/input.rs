@@ -62,6 +62,7 @@ pub(crate) fn publish(connection: &Connection) {
     // As in Redis, complete arguments of an incomplete request no longer count as query buffer.
     info.query_bytes.store(waiting.saturating_sub(partial.unfinished), Relaxed);
     let again = connection.again.as_ref().map_or(0, |again| again.bytes);
+    let again = again + connection.set_aside.as_ref().map_or(0, |others| others.bytes());
     info.argv_bytes.store(partial.argument_bytes + again, Relaxed);
     let names = info.name_bytes.load(Relaxed);
     let subscribed = connection.session.subscribed.as_ref();

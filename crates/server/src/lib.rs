@@ -23,6 +23,7 @@ mod loading;
 mod protocol;
 mod recovery;
 mod run;
+mod set_aside;
 mod shutdown;
 mod timed_disk;
 mod waiting;

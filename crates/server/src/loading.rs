@@ -520,7 +520,11 @@ impl Room {
                 Flow::Close => client.closing = true,
                 // No command that runs here waits.
                 Flow::Drop | Flow::Block(_) | Flow::Compute => client.aborted = true,
-                Flow::Paused | Flow::Again | Flow::GoesOn | Flow::AwaitsCommit => {
+                Flow::Paused
+                | Flow::Again
+                | Flow::GoesOn
+                | Flow::AwaitsCommit
+                | Flow::AwaitsReply => {
                     client.parser = Parser::new();
                     client.is_awake = true;
                     return;

@@ -439,6 +439,7 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::SkippedRead
         | Canary::SplitCommit
         | Canary::EarlyPacket
+        | Canary::OvertakenStream
         | Canary::MissedWrites
         | Canary::UncheckedWrites
         | Canary::TuplesLost => return,
@@ -607,6 +608,7 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
         Canary::HalfScript => Planted::HalfScript,
         Canary::SplitCommit => Planted::SplitCommit,
         Canary::EarlyPacket => Planted::EarlyPacket,
+        Canary::OvertakenStream => Planted::OvertakenStream,
         _ => Planted::Nothing,
     };
 }

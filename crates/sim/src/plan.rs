@@ -71,6 +71,8 @@ pub enum Canary {
     SplitCommit,
     /// Replies to requests of IPROTO leave without waiting at the gate.
     EarlyPacket,
+    /// Requests of IPROTO do not wait for those of their stream that take long.
+    OvertakenStream,
     /// Recovery leaves a space as it was while it was loaded: with its secondary indexes left
     /// alone.
     IndexForgotten,
@@ -273,6 +275,7 @@ impl Plan {
             Canary::SkippedRead
                 | Canary::SplitCommit
                 | Canary::EarlyPacket
+                | Canary::OvertakenStream
                 | Canary::IndexForgotten
                 | Canary::MissedWrites
                 | Canary::UncheckedWrites

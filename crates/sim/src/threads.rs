@@ -10,7 +10,7 @@
 
 use crate::clock::SimClock;
 use crate::node::Wire;
-use crate::spaces::{RanPacket, When};
+use crate::spaces::{RanPacket, When, sync_of};
 use ladon_log::Log;
 use ladon_net::ConnId;
 use ladon_platform::Clock;
@@ -201,11 +201,12 @@ impl Threads {
 }
 
 fn packet_ran(threads: Weak<Threads>, me: usize) -> PacketRan {
-    Box::new(move |slot, reply| {
+    Box::new(move |slot, packet, reply| {
         let Some(threads) = threads.upgrade() else { return };
         let turn_ms = threads.turn_ms[me].load(Relaxed);
         let when = When { turn_ms, now_ms: threads.clock.unix_ms() };
-        let packet = RanPacket { worker: me, slot, reply: reply.map(<[u8]>::to_vec), when };
+        let (sync, reply) = (sync_of(packet), reply.map(<[u8]>::to_vec));
+        let packet = RanPacket { worker: me, slot, sync, reply, when };
         lock(&threads.packets).push(packet);
     })
 }

@@ -33,6 +33,12 @@ pub(crate) enum Method {
 }
 
 impl Method {
+    /// Whether it changes nothing.
+    pub(crate) fn is_read(self) -> bool {
+        use Method::{Delete, Insert, Replace, Update, Upsert};
+        !matches!(self, Insert | Replace | Update | Upsert | Delete)
+    }
+
     fn named(name: &str) -> Option<Method> {
         Some(match name {
             "select" => Method::Select,

@@ -14,6 +14,7 @@ use ladon_record::{Lsn, SpaceId};
 use ladon_space::{BoxError, Statement};
 
 /// Runs one packet, and appends its reply.
+#[inline]
 pub fn execute(
     thread: &mut ThreadParts<'_>,
     session: &mut Session,

@@ -18,6 +18,7 @@ mod long_count;
 mod long_select;
 mod lookahead;
 mod lua_value;
+mod order;
 mod packet;
 mod preparation;
 mod procedures;
@@ -33,6 +34,7 @@ mod watch;
 
 pub use batch::Batch;
 pub use execute::execute;
+pub use order::Order;
 pub use packet::Packet;
 pub use requests::{RequestFacts, compat_document};
-pub use session::Session;
+pub use session::{Session, Unfinished};

@@ -21,8 +21,8 @@ pub(crate) enum Decoded<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Decodes a packet, with its length in front.
-    #[inline]
+    /// Decodes a packet, with its length in front. Inlined: a packet is large, and would be copied.
+    #[inline(always)]
     pub fn decode(bytes: &'a [u8]) -> Packet<'a> {
         Packet(match frame::next(bytes, frame::PACKET_BYTES_MAX) {
             frame::Progress::Complete { start, end } => match Header::decode(&bytes[start..end]) {
@@ -45,7 +45,7 @@ impl<'a> Packet<'a> {
     }
 
     /// What is known of the packet before it runs. One that cannot be read does nothing.
-    #[inline]
+    #[inline(always)]
     pub fn facts(&self, node: &Node, batch: &mut Batch) -> RequestFacts {
         let Decoded::Request(header, request) = &self.0 else {
             return facts_of(request_type::PING);

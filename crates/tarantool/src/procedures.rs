@@ -7,8 +7,8 @@ use crate::error;
 use crate::long_count::{CountShape, Counted, LongCount};
 use crate::lua_value::LuaValue;
 use crate::session_settings;
-use crate::statements::{Running, Seen, position_of};
-use ladon_commands::LongReply;
+use crate::statements::{Running, Seen, not_shown, position_of};
+use ladon_commands::{Flow, LongReply};
 use ladon_iproto::reply;
 use ladon_iproto::request::Call;
 use ladon_msgpack::{self as msgpack, Value, write};
@@ -165,6 +165,7 @@ impl Running<'_, '_> {
         let key = key_of(arguments.next()?)?;
         let iterator = Options::iterator(arguments.next()?);
         let may_be_long = self.thread.local.replies_later;
+        let (has_long_reply, mut waits) = (self.session.has_long_reply, false);
         let counted = self.read(space, Seen::All, |space| {
             if space.index(0).is_none() {
                 return Ok(Counted::All(0));
@@ -173,8 +174,14 @@ impl Running<'_, '_> {
             let key = (&*key).into();
             let (offset, limit, after) = (0, u64::MAX, None);
             let selected = Selected { index, iterator, key, offset, limit, after };
-            Counted::of(space, selected, may_be_long)
-        })?;
+            let counted = Counted::of(space, selected, may_be_long)?;
+            waits = has_long_reply && matches!(counted, Counted::TooMany(_));
+            if waits { Err(not_shown()) } else { Ok(counted) }
+        });
+        if waits {
+            return Err(self.run_again(Flow::AwaitsReply));
+        }
+        let counted = counted?;
         let shape = CountShape { sync: self.sync, schema_version: self.schema_version, is_16 };
         match counted {
             Counted::TooMany(counting) => {

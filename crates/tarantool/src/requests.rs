@@ -119,9 +119,13 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   connection has 1,000 of them at most, which hold 64 MiB together.
 - **Long replies** are made in slices, from a copy that shares memory with the space. So are counts that have to look at
   many tuples (over `BITSET` and `RTREE` indexes).
-- **Order of replies**: requests of a connection run one after the other. At gate `fsync`, a reply outside of streams that
-  shows nothing which is still to be synced leaves before those that wait for the disk. Otherwise, and within a stream,
-  replies come in the order of the requests: a long reply, a long commit or a long definition is not overtaken.
+- **Order**: within a stream, requests run and replies come one after the other. What takes long in one stream, or in none
+  (a commit, a count, a selection, a definition), lets requests of other streams and of none pass, and so does a write that
+  waits for the log or for another's commit. But outside of streams, reads and writes do not overtake a write that waits,
+  nor a truncation; definitions do not overtake each other; and `AUTH` waits for all that was asked before it, and is waited for.
+  128 requests of a connection may be passed or wait behind those in their stream, and 128 KiB of them; then the connection
+  waits. The bytes of one reply come in a row, so what comes during a long one follows it. At gate `fsync`, a reply outside
+  of streams that shows nothing which is still to be synced leaves before those that wait for the disk.
 - **`_session_settings`** has the settings of SQL, of each session its own: they can be read and updated, and change nothing as
   long as there is no SQL. Absent: `error_marshaling_enabled` and `graceful_shutdown_required`.
 - **Arguments of `CALL`** are taken as Tarantool's Lua takes them: whole numbers become integers, an offset and a limit are

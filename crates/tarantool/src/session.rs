@@ -22,8 +22,10 @@ pub struct Session {
     /// The user's rights, and the version of all rights that they are from.
     rights: Option<(u64, Rights)>,
     pub(crate) transactions: Transactions,
-    /// What the definition takes long for that it asks for.
+    /// What the definition takes long for that the request asks for which runs.
     pub(crate) preparing: Option<Box<Preparing>>,
+    /// A long reply is being made.
+    pub(crate) has_long_reply: bool,
     /// The client sends no more.
     pub(crate) has_left: bool,
     /// The keys that it watches.
@@ -46,6 +48,7 @@ impl Session {
             rights: None,
             transactions: Transactions::default(),
             preparing: None,
+            has_long_reply: false,
             has_left: false,
             watched: HashSet::new(),
             settings: None,
@@ -57,6 +60,22 @@ impl Session {
     /// long.
     pub fn input_ended(&mut self) {
         self.has_left = true;
+    }
+
+    /// Whether a long reply is being made. A second one waits for its end.
+    #[inline]
+    pub fn note_long_reply(&mut self, has_long_reply: bool) {
+        self.has_long_reply = has_long_reply;
+    }
+
+    /// Exchanges what requests have left that are not done: each finds what it left itself.
+    pub fn exchange(&mut self, unfinished: &mut Unfinished) {
+        std::mem::swap(&mut self.preparing, &mut unfinished.0);
+    }
+
+    /// Whether the request that runs next has left something to be exchanged.
+    pub fn is_unfinished(&self) -> bool {
+        self.preparing.is_some()
     }
 
     /// The connection has ended: nothing is to be told to it.
@@ -132,6 +151,17 @@ impl Session {
             Some((_, rights)) => Ok(rights),
             None => unreachable!("they were just read"),
         }
+    }
+}
+
+/// What a request has done of its work, besides what its transaction holds.
+#[derive(Default)]
+pub struct Unfinished(Option<Box<Preparing>>);
+
+impl Unfinished {
+    /// Whether there is something.
+    pub fn is_some(&self) -> bool {
+        self.0.is_some()
     }
 }
 

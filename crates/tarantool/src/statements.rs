@@ -233,7 +233,7 @@ impl Running<'_, '_> {
     #[cold]
     pub(crate) fn run_again(&mut self, flow: Flow) -> BoxError {
         self.again = Some(flow);
-        error::illegal("the request runs again")
+        not_shown()
     }
 
     /// Whether a commit has asked the writers of a space to wait.
@@ -334,7 +334,8 @@ impl Running<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<Appended, BoxError> {
         let is_alone = !self.thread.local.replies_later;
-        self.read(id, Seen::Tuples(selected), |space| {
+        let (has_long_reply, mut waits) = (self.session.has_long_reply, false);
+        let some = self.read(id, Seen::Tuples(selected), |space| {
             let (start, mut count, mut looked, mut last) = (out.len(), 0, 0, None);
             let mut selection = selected.of(space)?;
             loop {
@@ -345,7 +346,11 @@ impl Running<'_, '_> {
                 };
                 let is_long = looked == TUPLES_MAX || out.len() - start >= BYTES_MAX;
                 if !is_alone && is_long {
-                    return Ok(Appended::TooMany(space.clone()));
+                    waits = has_long_reply;
+                    return match waits {
+                        true => Err(not_shown()),
+                        false => Ok(Appended::TooMany(space.clone())),
+                    };
                 }
                 looked += 1;
                 if let Some(tuple) = tuple {
@@ -359,7 +364,11 @@ impl Running<'_, '_> {
             let hint = selection.hint();
             let position = position.map(|last| index.position_at(last.bytes(), hint));
             Ok(Appended::All { count, position })
-        })
+        });
+        match waits {
+            true => Err(self.run_again(Flow::AwaitsReply)),
+            false => some,
+        }
     }
 
     /// As `select_some`, of a view: what of its space the user may see. There are few.
@@ -391,6 +400,11 @@ enum Appended {
     All { count: u32, position: Option<Vec<u8>> },
     /// There are so many that the reply is to be long: a copy of the space.
     TooMany(Space),
+}
+
+/// The error of a request that runs again.
+pub(crate) fn not_shown() -> BoxError {
+    error::illegal("the request runs again")
 }
 
 /// The position after a tuple in an index.

@@ -31,6 +31,8 @@ pub enum Flow {
     GoesOn,
     /// Nothing was done: retry the request in a moment, because a commit has asked writers to wait.
     AwaitsCommit,
+    /// Nothing was done: retry the request once the long reply to an earlier one has been made.
+    AwaitsReply,
 }
 
 impl Flow {
@@ -38,7 +40,12 @@ impl Flow {
     #[inline]
     pub fn runs_again(&self) -> bool {
         match self {
-            Flow::Compute | Flow::Paused | Flow::Again | Flow::GoesOn | Flow::AwaitsCommit => true,
+            Flow::Compute
+            | Flow::Paused
+            | Flow::Again
+            | Flow::GoesOn
+            | Flow::AwaitsCommit
+            | Flow::AwaitsReply => true,
             Flow::Continue | Flow::Close | Flow::Drop | Flow::Block(_) => false,
         }
     }

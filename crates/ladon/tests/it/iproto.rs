@@ -6,6 +6,7 @@ mod definitions_wait;
 mod large_definitions;
 mod large_foreign_keys;
 mod long_commits;
+mod long_requests_are_passed;
 mod long_selections;
 mod mounts;
 mod overtaking;
@@ -35,17 +36,25 @@ struct Node {
     ports: Ports,
     gate: &'static str,
     io_threads: usize,
+    io_backend: &'static str,
 }
 
 impl Node {
     fn new(gate: &'static str) -> Node {
         let dir = tempfile::tempdir().expect("a directory");
-        Node { dir, ports: Ports::take(1).expect("a port"), gate, io_threads: 2 }
+        Node {
+            dir,
+            ports: Ports::take(1).expect("a port"),
+            gate,
+            io_threads: 2,
+            io_backend: "auto",
+        }
     }
 
     fn start(&self) -> Server {
         let arguments = arguments(&self.ports, self.gate, self.io_threads);
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        arguments.extend(["--io-backend", self.io_backend]);
         let launch =
             Launch::new(Path::new(env!("CARGO_BIN_EXE_ladon")), self.dir.path(), &arguments);
         launch.start().expect("starts")

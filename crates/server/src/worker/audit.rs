@@ -4,6 +4,7 @@
 
 use super::Worker;
 use crate::connection::Connection;
+use crate::set_aside::SetAside;
 use ladon_iproto::frame;
 use ladon_platform::lock_order;
 use ladon_resp::{Limits, Parser, Progress};
@@ -51,13 +52,17 @@ impl Worker {
         ] {
             assert_eq!(times, usize::from(expected), "client {slot} on the list '{list}'");
         }
+        let is_bounded = |others: &SetAside| others.is_bounded(self.pace.unread_bytes_max);
+        assert!(connection.set_aside.as_deref().is_none_or(is_bounded), "too much was set aside");
         // One that is about to go gets no more slices, and keeps what is left of its reply until
         // then.
         let goes = connection.closed || connection.aborted;
         let has_slices = connection.long_reply.is_none() || self.long_replies.contains(&slot);
         assert!(has_slices || goes, "a long reply without slices");
         assert_eq!(self.replies.has(slot), connection.held_back, "client {slot} held back");
-        if !self.stopping && may_run(connection) && has_request(connection, &self.limits) {
+        let has_request = || has_request(connection, &self.limits);
+        if !self.stopping && (may_run_set_aside(connection) || may_run(connection) && has_request())
+        {
             assert!(
                 connection.in_ready || connection.is_full_stranger || connection.held_back,
                 "client {slot} has a request that nobody will run"
@@ -68,7 +73,13 @@ impl Worker {
 
 /// Whether it is known from the connection alone that its next request may run.
 fn may_run(connection: &Connection) -> bool {
-    connection.is_runnable() && connection.again.is_none()
+    let is_held = connection.set_aside.as_ref().is_some_and(|others| others.holds_input);
+    connection.is_runnable() && connection.again.is_none() && !is_held
+}
+
+fn may_run_set_aside(connection: &Connection) -> bool {
+    connection.is_runnable()
+        && connection.set_aside.as_ref().is_some_and(|others| others.is_ready())
 }
 
 fn has_request(connection: &Connection, limits: &Limits) -> bool {

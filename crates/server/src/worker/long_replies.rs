@@ -11,6 +11,7 @@ use super::buffers::BUFFER_BYTES_MAX;
 use crate::connection::Connection;
 use ladon_commands::LongReply;
 use ladon_engine::Garbage;
+use ladon_record::Lsn;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A connection with less output than this gets another slice: enough to keep a socket busy.
@@ -26,6 +27,8 @@ impl Worker {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         debug_assert!(connection.long_reply.is_none(), "one at a time");
         connection.long_reply = Some(long);
+        // The others begin with their requests.
+        connection.long_reply_has_begun = connection.tarantool.is_none();
         self.long_replies.push_back(slot);
     }
 
@@ -52,7 +55,12 @@ impl Worker {
                     return;
                 }
             }
+            let before = connection.output.len();
             let slice = long.write(&*self.node.clock, elements, &mut connection.output);
+            if connection.output.len() > before {
+                connection.long_reply_has_begun = true;
+                connection.depends = connection.depends.max(connection.long_reply_depends);
+            }
             if let Some(block) = slice.block {
                 connection.add_block(block, || self.buffers.take());
             }
@@ -89,6 +97,11 @@ impl Worker {
         connection.mark_up_to(connection.output.len(), gate);
         connection.end_long_reply();
         connection.release_held();
+        if let Some(others) = &mut connection.set_aside {
+            others.reply_is_made();
+        }
+        connection.long_reply_depends = Lsn::ZERO;
+        connection.tidy_set_aside();
         connection.make_ready(&mut self.ready);
     }
 }

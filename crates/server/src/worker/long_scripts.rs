@@ -85,7 +85,7 @@ impl Worker {
                     positions.iter().for_each(|arg| args.push(arg.of(input)));
                 }
                 ItemKind::Owned(arguments) => arguments.iter().for_each(|arg| args.push(arg)),
-                ItemKind::Again | ItemKind::Invalid(_) | ItemKind::Packet => {
+                ItemKind::Again | ItemKind::Invalid(_) | ItemKind::Packet | ItemKind::SetAside => {
                     unreachable!("it runs no script")
                 }
             }
@@ -203,7 +203,7 @@ impl Worker {
             }
             ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
             // The script holds no space.
-            ItemKind::Invalid(_) | ItemKind::Packet => return true,
+            ItemKind::Invalid(_) | ItemKind::Packet | ItemKind::SetAside => return true,
             ItemKind::Again => return false,
         };
         // Unknown commands and strangers get their usual answers.

@@ -3,8 +3,8 @@
 //! A turn takes requests from the queue of connections (`turn.rs`) in batches of up to 64: gather,
 //! prefetch, execute, publish to the log. At its end, replies that have passed the gate are sent.
 //!
-//! **Invariants:** replies of a connection leave in the order of its requests. A reply leaves only
-//! when its gate has passed the highest LSN that it depends on. Nothing here blocks. Nothing slow
+//! **Invariants:** replies of a connection leave in the order of its requests; over IPROTO, those of
+//! a stream do. A reply leaves only when its gate has passed the highest LSN that it depends on. Nothing here blocks. Nothing slow
 //! runs between a record and its publication, because that would hold back every thread's gate.
 
 /// What commands run on, borrowed from a worker field by field: its connections stay free, as they
@@ -41,6 +41,7 @@ mod reading;
 mod release;
 mod reply_backlog;
 mod requests;
+mod set_aside;
 mod time;
 mod turn;
 
@@ -164,12 +165,12 @@ pub struct Worker {
     ready: VecDeque<u32>,
     /// Connections that join the queue when the next turn begins.
     next_turn: Vec<u32>,
-    /// Connections whose next request writes, while the log is far behind or a commit has asked
+    /// Connections of which a request writes, while the log is far behind or a commit has asked
     /// writers to wait.
     await_write: Vec<u32>,
     /// When these looked last whether they may go on, in Unix milliseconds.
     looked_at_ms: u64,
-    /// Connections whose request has done a part of its work in this batch.
+    /// Connections of which a request has done a part of its work in this batch.
     unfinished: Vec<u32>,
     /// Connections whose output or state changed this turn.
     touched: Vec<u32>,

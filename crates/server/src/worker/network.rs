@@ -70,6 +70,9 @@ impl Worker {
             connection.input = self.buffers.take();
         }
         connection.take_in(bytes);
+        if let Some(others) = &mut connection.set_aside {
+            others.input_is_drained = false;
+        }
         self.client_memory.count_input(&self.node, connection);
         if connection.unread() > self.pace.unread_bytes_max {
             connection.touch(&mut self.touched);
@@ -160,6 +163,9 @@ impl Worker {
         }
         if let Some(session) = connection.tarantool.take_if(|session| session.is_long_to_drop()) {
             self.bench.scratch.garbage.push(Garbage::of(session));
+        }
+        if let Some(others) = connection.set_aside.take_if(|others| others.has_unfinished()) {
+            self.bench.scratch.garbage.push(Garbage::of(others));
         }
         let put_by = connection.take_put_by();
         if !put_by.is_empty() {

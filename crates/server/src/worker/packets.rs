@@ -1,19 +1,24 @@
 //! Connections that speak IPROTO: the greeting, and one packet at a time.
 //!
-//! Requests run in the order in which they came. A reply outside of any stream that depends on
-//! nothing new overtakes replies that wait at the gate: the protocol knows them by their syncs, and
-//! many users share one connection. In a stream, replies keep the order of the requests.
+//! The protocol knows replies by their syncs, and many users share one connection. So a request that
+//! takes long lets those of other streams pass, and those of none (`set_aside.rs`); and a reply
+//! outside of any stream that depends on nothing new overtakes replies that wait at the gate. In a
+//! stream, requests and replies keep their order.
 
 use super::requests::Ran;
 use super::{Planted, Point, Workbench, Worker};
 use crate::batch::{Batch, Item, ItemKind};
 use crate::connection::Connection;
+use crate::set_aside::{State, Waiting};
 use ladon_commands::{Flow, Outcome, ThreadParts};
 use ladon_record::{Gate, Lsn};
-use ladon_tarantool::{Packet, Session};
+use ladon_tarantool::{Order, Packet, Session};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// When a packet that is not done runs again; and whether a slice of it is done.
+pub(super) type Again = (State, bool);
 
 impl Worker {
     /// Greets a new client, and says why it is refused, if it is.
@@ -44,17 +49,45 @@ impl Worker {
         self.packets.fetch_ahead(&self.node, packets);
     }
 
-    /// Runs one packet.
+    /// Runs one packet of the input, unless it waits for one that was set aside.
+    #[inline]
     pub(super) fn run_packet(&mut self, batch: &Batch, item: &Item) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
-        let Some(mut session) = connection.tarantool.take() else { return };
+        if let Some(others) = &mut connection.set_aside {
+            others.had_turn = false;
+            if others.holds_input {
+                return;
+            }
+            let packet = &connection.input[item.start..item.end];
+            let order = Order::of(packet, &self.node, &mut self.packets);
+            if others.holds(order) && self.planted != Planted::OvertakenStream {
+                return self.stands_behind(item, order);
+            }
+        }
+        if let Some(again) = self.run_one(batch, item, None) {
+            self.set_aside(item, again);
+        }
+    }
+
+    /// Runs one packet: of the input, or one that `waited`. Returns when it runs again, unless it
+    /// is done or stays in the input.
+    pub(super) fn run_one(
+        &mut self,
+        batch: &Batch,
+        item: &Item,
+        waited: Option<&Waiting>,
+    ) -> Option<Again> {
+        let connection = self.connections[item.slot as usize].as_deref_mut()?;
+        let mut session = connection.tarantool.take()?;
         let packet = &connection.input[item.start..item.end];
+        let packet = waited.map_or(packet, |it| &it.packet[..]);
         let packet = Packet::decode(packet);
         let facts = packet.facts(&self.node, &mut self.packets);
         let is_of_stream = packet.is_of_stream();
         if self.log_is_behind && facts.writes {
             connection.tarantool = Some(session);
-            return self.waits_for_log_room(item);
+            self.log.write_soon();
+            return Some((State::AwaitsWrite, false));
         }
         if !facts.is_quick {
             // It may take long. No other thread's records may wait behind this batch's.
@@ -67,6 +100,7 @@ impl Worker {
             connection.output = self.buffers.take();
         }
         let (gate, before) = (connection.session.gate, connection.output.len());
+        session.note_long_reply(connection.long_reply.is_some());
         let mut outcome = if connection.session.info.killed.load(Relaxed) {
             Outcome::new(Lsn::ZERO, Flow::Drop)
         } else {
@@ -88,17 +122,49 @@ impl Worker {
             outcome.depends = Lsn::ZERO;
         }
         if let Some(packet_ran) = &mut self.packet_ran {
-            let has_run = !outcome.flow.runs_again();
-            packet_ran(item.slot, has_run.then(|| &connection.output[before..]));
+            let packet = &connection.input[item.start..item.end];
+            let packet = waited.map_or(packet, |it| &it.packet[..]);
+            let reply = &connection.output[before..];
+            packet_ran(item.slot, packet, (!outcome.flow.runs_again()).then_some(reply));
         }
         connection.tarantool = Some(session);
         self.bench.local.ran_other(&self.node, facts.is_quick);
         let is_whole = matches!(outcome.flow, Flow::Continue) && outcome.deferred.is_none();
-        let depends = outcome.depends;
+        let (depends, mut again) = (outcome.depends, None);
+        if !is_whole {
+            again = self.again_of(item, waited, &mut outcome);
+            if outcome.flow.runs_again() && !matches!(outcome.flow, Flow::Paused) {
+                return again;
+            }
+        }
         self.has_replied(batch, item, Ran { outcome, gate, before, lends: None, again: None });
         if is_whole && !is_of_stream {
             self.let_overtake(item.slot, before, depends);
         }
+        again
+    }
+
+    /// When a packet runs again that has made no whole reply. The rest of a long reply is taken
+    /// over.
+    #[cold]
+    fn again_of(
+        &mut self,
+        item: &Item,
+        waited: Option<&Waiting>,
+        outcome: &mut Outcome,
+    ) -> Option<Again> {
+        match outcome.flow {
+            Flow::GoesOn => return Some((State::Ready, true)),
+            Flow::AwaitsCommit => return Some((State::AwaitsWrite, false)),
+            Flow::AwaitsReply => return Some((State::AwaitsReply, false)),
+            // One of the input stays there.
+            Flow::Paused => return waited.map(|_| (State::Ready, false)),
+            _ => {}
+        }
+        if let Some(long) = Self::take_long_reply(outcome) {
+            self.begin_reply_in_slices(item, waited, long);
+        }
+        None
     }
 
     /// Lets a reply, the end of the connection's output, leave before those that wait for a sync.

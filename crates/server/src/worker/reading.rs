@@ -22,6 +22,10 @@ impl Worker {
         for &slot in &slots {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
             connection.awaits_write = false;
+            connection.input_waits = false;
+            if let Some(others) = &mut connection.set_aside {
+                others.write_again();
+            }
             connection.held_back = false;
             connection.make_ready(&mut self.ready);
         }

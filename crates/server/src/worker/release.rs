@@ -163,7 +163,10 @@ impl Worker {
         Self::compact(connection, &mut self.buffers);
         let is_over_limit =
             !connection.aborted && Self::is_over_limit(&self.node, connection, self.now_ms);
-        let ended = connection.input_ended && connection.is_runnable() && !connection.in_ready;
+        let ended = connection.input_ended
+            && connection.is_runnable()
+            && !connection.in_ready
+            && connection.set_aside.is_none();
         let done = (connection.closing || ended) && connection.is_drained();
         // Reading is paused, so the peer's state is polled once a second.
         if connection.receive_paused
@@ -171,6 +174,10 @@ impl Worker {
             && net.has_ended(connection.conn)
         {
             connection.input_ended = true;
+        }
+        if connection.receive_paused && connection.may_have_left(self.now_ms) {
+            let has_ended = net.has_ended(connection.conn);
+            connection.tarantool.iter_mut().filter(|_| has_ended).for_each(|it| it.input_ended());
         }
         // The client is gone and can receive no value.
         let gone = connection.input_ended && connection.waiter().is_some();

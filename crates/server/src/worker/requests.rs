@@ -135,7 +135,7 @@ impl Worker {
 
     /// Notes that a request has run that a pause may have held back before; what it waits for now
     /// becomes visible.
-    fn has_run(&mut self, slot: u32) {
+    pub(super) fn has_run(&mut self, slot: u32) {
         if let Some(connection) = &mut self.connections[slot as usize]
             && connection.postponed
         {
@@ -152,8 +152,10 @@ impl Worker {
             connection.parser = Parser::new();
             return;
         }
-        if matches!(item.kind, ItemKind::Packet) {
-            return self.run_packet(batch, item);
+        match item.kind {
+            ItemKind::Packet => return self.run_packet(batch, item),
+            ItemKind::SetAside => return self.run_set_aside(batch, item.slot),
+            _ => {}
         }
         let flags = item.id.map_or(Flags::NONE, |id| self.node.table.spec(id).flags);
         if self.log_is_behind && (flags.0 & WRITES != 0) {
@@ -220,7 +222,7 @@ impl Worker {
     /// The connection waits until the log has caught up, before it takes any partition's lock.
     /// Connections that only read continue.
     #[cold]
-    pub(super) fn waits_for_log_room(&mut self, item: &Item) {
+    fn waits_for_log_room(&mut self, item: &Item) {
         self.waits_to_write(item);
         self.log.write_soon();
     }
@@ -230,8 +232,26 @@ impl Worker {
     fn waits_to_write(&mut self, item: &Item) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         connection.rewind(item.start);
-        connection.awaits_write = true;
-        self.await_write.push(item.slot);
+        connection.input_waits = true;
+        self.list_await_write(item.slot);
+    }
+
+    /// A request of the connection waits a moment.
+    #[cold]
+    pub(super) fn list_await_write(&mut self, slot: u32) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        if !std::mem::replace(&mut connection.awaits_write, true) {
+            self.await_write.push(slot);
+        }
+    }
+
+    /// A request of the connection runs again in the next batch.
+    #[cold]
+    pub(super) fn list_unfinished(&mut self, slot: u32) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        if !std::mem::replace(&mut connection.is_unfinished, true) {
+            self.unfinished.push(slot);
+        }
     }
 
     /// Connections whose request has done a part of its work go to the end of the queue.
@@ -239,6 +259,7 @@ impl Worker {
         while let Some(slot) = self.unfinished.pop() {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
             connection.is_unfinished = false;
+            connection.input_waits = false;
             connection.make_ready(&mut self.ready);
         }
     }
@@ -333,12 +354,8 @@ impl Worker {
                 }
                 self.await_delivery.push(item.slot);
             }
-            Flow::GoesOn => {
-                connection.rewind(item.start);
-                connection.is_unfinished = true;
-                self.unfinished.push(item.slot);
-            }
-            Flow::AwaitsCommit => self.waits_to_write(item),
+            // Packets that wait are set aside instead.
+            Flow::AwaitsCommit | Flow::AwaitsReply | Flow::GoesOn => self.waits_to_write(item),
         }
         // Freed at once, because the value would be copied for its next change. But what the
         // request stored may be gone by now, or was never stored.
@@ -377,7 +394,7 @@ fn kept_arguments<'a>(kind: &'a ItemKind, again: Option<&'a Again>) -> Vec<&'a [
     match kind {
         ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
         ItemKind::Again => again.map_or_else(Vec::new, Again::arguments),
-        ItemKind::InPlace { .. } | ItemKind::Invalid(_) | ItemKind::Packet => {
+        ItemKind::InPlace { .. } | ItemKind::Invalid(_) | ItemKind::Packet | ItemKind::SetAside => {
             unreachable!("they are in the input")
         }
     }
@@ -393,7 +410,7 @@ fn lend(connection: &mut Connection, batch: &Batch, item: &Item, again: Again) -
             connection.lend(item.start + from..item.start + to, item.end)
         }
         ItemKind::Owned(arguments) => Lent::of(arguments[again.at].clone()),
-        ItemKind::Again | ItemKind::Invalid(_) | ItemKind::Packet => {
+        ItemKind::Again | ItemKind::Invalid(_) | ItemKind::Packet | ItemKind::SetAside => {
             unreachable!("it lends nothing")
         }
     };

@@ -273,6 +273,8 @@ fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
         || connection.long_reply.is_some()
         || connection.computing.is_some()
         || connection.awaits_write
+        || connection.input_waits
+        || connection.set_aside.is_some()
         || connection.paused
         || connection.awaits_delivery
         || connection.closing

@@ -58,10 +58,9 @@ pub enum Point {
 /// Testing only: runs what other threads do meanwhile.
 pub type Interrupt = Box<dyn FnMut(Point) + Send>;
 
-/// Testing only: called with each packet of IPROTO that has run: its connection's slot, and the
-/// reply, which is empty if it is made in slices. Without one, a part of its work is done, and it
-/// runs again.
-pub type PacketRan = Box<dyn FnMut(u32, Option<&[u8]>) + Send>;
+/// Testing only: called with each packet of IPROTO that has run: its connection's slot, the packet,
+/// and the reply, which is empty if it is made in slices. Without one, it is not done and runs again.
+pub type PacketRan = Box<dyn FnMut(u32, &[u8], Option<&[u8]>) + Send>;
 
 /// Testing only: a bug that the simulator must notice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,6 +94,8 @@ pub enum Planted {
     SplitCommit,
     /// Replies of IPROTO leave without waiting for what they depend on.
     EarlyPacket,
+    /// A request of IPROTO does not wait for those that were set aside, also in its own stream.
+    OvertakenStream,
 }
 
 impl Planted {

@@ -72,6 +72,8 @@ counters! {
     commit_slices,
     /// How often a writer waited for a commit.
     waits_for_commits,
+    /// Requests on spaces that ran before an earlier one of their connection.
+    requests_overtaken,
     /// Selections whose replies were made in slices.
     long_selections,
     /// Changes of definitions of spaces.

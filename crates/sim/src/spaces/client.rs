@@ -158,19 +158,27 @@ impl Client {
         (stream as u64, request)
     }
 
-    /// The node has run its next packet, or a part of it.
+    /// The node has run the packet with this number, or a part of it.
     ///
     /// # Errors
     /// What is wrong with that.
     pub(crate) fn ran(
         &mut self,
+        sync: u64,
         made: Option<&[u8]>,
         when: When,
         journal: &mut Journal,
     ) -> Result<(), String> {
-        let &at = self.to_run.front().ok_or("a packet ran that nobody sent")?;
+        let at = sync as usize;
+        let place = self.to_run.iter().position(|&to_run| to_run == at);
+        let place = place.ok_or_else(|| format!("a packet ran that nobody sent: {at}"))?;
+        let overtaken = self.to_run.range(..place).find(|&&it| journal.must_wait(at, it));
+        if let Some(earlier) = overtaken {
+            return Err(format!("{at} ran before {earlier}"));
+        }
         let Some(made) = made else { return journal.ran_partly(at, when) };
-        self.to_run.pop_front();
+        self.to_run.remove(place);
+        journal.counted.overtakings += u64::from(place > 0);
         let made = match made {
             [] => None,
             made => {

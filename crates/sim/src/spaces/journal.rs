@@ -17,7 +17,7 @@ use crate::history::AskedGate;
 use crate::spaces::contents::{HASHED, Rows, Shown, State, Table, code};
 use crate::spaces::definition::Definition;
 use crate::spaces::request::{Call, Key, Request, Selection, Statement};
-use crate::spaces::transaction::{Done, Step, Touched, Transaction};
+use crate::spaces::transaction::{Done, Step, Transaction};
 use ladon_iproto::client;
 use ladon_msgpack::read_uint;
 use ladon_record::Gate;
@@ -153,6 +153,7 @@ pub(crate) struct Counted {
     pub(crate) lost: u64,
     pub(crate) slices: u64,
     pub(crate) waits_for_commits: u64,
+    pub(crate) overtakings: u64,
 }
 
 /// What a request has to answer.
@@ -283,6 +284,16 @@ impl Journal {
                 self.counted.definition_slices += 1;
                 Ok(())
             }
+            // It waits for the end of a long reply. A transaction has copied the space already.
+            (Request::Select(..) | Request::Count(_), None) => Ok(()),
+            (&Request::Select(space, _) | &Request::Count(space), Some(transaction)) => {
+                let (definitions, version) = (self.definitions, self.versions[space]);
+                let table = &self.states[position].tables[space];
+                match transaction.touch(space, definitions, (table, position, version)) {
+                    true => Ok(()),
+                    false => Err(format!("{}: it goes on after a conflict", operation.show())),
+                }
+            }
             // It waits for a commit or a definition.
             (Request::Write(..), None) => {
                 self.counted.waits_for_commits += 1;
@@ -290,6 +301,22 @@ impl Journal {
             }
             _ => Err(format!("{}: it goes on later", operation.show())),
         }
+    }
+
+    /// Whether a request of a client must not run before an earlier one of it that is not done.
+    pub(crate) fn must_wait(&self, at: usize, earlier: usize) -> bool {
+        let (request, earlier) = (&self.operations[at], &self.operations[earlier]);
+        let reads = |it: &Operation| matches!(it.request, Request::Select(..) | Request::Count(_));
+        request.stream == earlier.stream
+            && match earlier.request {
+                _ if request.stream != 0 => true,
+                Request::Define(Definition::Truncate(_)) => true,
+                // What takes long, and has begun, is overtaken by requests on data.
+                Request::Define(_) => {
+                    matches!(request.request, Request::Define(_)) || earlier.began.is_none()
+                }
+                _ => !(reads(earlier) && reads(request)),
+            }
     }
 
     /// Whether a reply says that the log takes no writes, or that there is no memory, where that
@@ -397,14 +424,9 @@ impl Journal {
         };
         let space = *space;
         let base = self.position();
-        let schema = *transaction.schema.get_or_insert(self.definitions);
-        if transaction.touched[space].is_none() {
-            if schema != self.definitions && transaction.touched.iter().any(Option::is_some) {
-                return Reply::Error(code::CONFLICT);
-            }
-            let table = Table::clone(&self.now().tables[space]);
-            let version = self.versions[space];
-            transaction.touched[space] = Some(Touched { table, base, version, is_written: false });
+        let now = (&*self.now().tables[space], base, self.versions[space]);
+        if !transaction.touch(space, self.definitions, now) {
+            return Reply::Error(code::CONFLICT);
         }
         let (done, reply) = match request {
             Request::Write(_, statement) => {
@@ -567,5 +589,6 @@ impl Counted {
         report.commits_lost += self.lost;
         report.commit_slices += self.slices;
         report.waits_for_commits += self.waits_for_commits;
+        report.requests_overtaken += self.overtakings;
     }
 }

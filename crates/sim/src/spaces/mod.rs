@@ -22,6 +22,7 @@ use client::Client;
 use journal::Journal;
 pub(crate) use journal::When;
 use ladon_engine::Keyspace;
+use ladon_iproto::{Header, frame};
 use ladon_net::ConnId;
 use ladon_record::Gate;
 use ladon_testkit::Random;
@@ -32,9 +33,20 @@ pub(crate) use setup::{PASSWORD, forget_indexes};
 pub(crate) struct RanPacket {
     pub(crate) worker: usize,
     pub(crate) slot: u32,
+    /// The packet's number; 0 if it has none.
+    pub(crate) sync: u64,
     /// The reply; empty if it is made in slices. Without one, the packet goes on later.
     pub(crate) reply: Option<Vec<u8>>,
     pub(crate) when: When,
+}
+
+/// The number of a packet, with its length in front.
+pub(crate) fn sync_of(packet: &[u8]) -> u64 {
+    let frame::Progress::Complete { start, end } = frame::next(packet, frame::PACKET_BYTES_MAX)
+    else {
+        return 0;
+    };
+    Header::decode(&packet[start..end]).map_or(0, |(header, _)| header.sync)
 }
 
 /// The clients, and what is known of the spaces.
@@ -114,10 +126,10 @@ impl Spaces {
     /// # Errors
     /// What is wrong with it.
     pub(crate) fn note_ran(&mut self, packets: Vec<RanPacket>) -> Result<(), String> {
-        for RanPacket { worker, slot, reply, when } in packets {
+        for RanPacket { worker, slot, sync, reply, when } in packets {
             let mut clients = self.clients.iter_mut();
             if let Some(client) = clients.find(|it| (it.worker, it.conn.slot) == (worker, slot)) {
-                client.ran(reply.as_deref(), when, &mut self.journal)?;
+                client.ran(sync, reply.as_deref(), when, &mut self.journal)?;
             }
         }
         Ok(())

@@ -81,6 +81,26 @@ impl Transaction {
         Ok(says)
     }
 
+    /// Copies a space at its first touch: its tuples, the changes before, and its version. Whether
+    /// that can be, because definitions have not changed since another was copied.
+    pub(super) fn touch(
+        &mut self,
+        space: usize,
+        definitions: u64,
+        (table, base, version): (&Table, usize, u64),
+    ) -> bool {
+        let schema = *self.schema.get_or_insert(definitions);
+        if self.touched[space].is_some() {
+            return true;
+        }
+        if schema != definitions && self.touched.iter().any(Option::is_some) {
+            return false;
+        }
+        let table = Table::clone(table);
+        self.touched[space] = Some(Touched { table, base, version, is_written: false });
+        true
+    }
+
     /// A part of its commit is done. From then on it does not time out.
     pub(super) fn goes_on(&mut self, position: usize, when: When) -> Result<(), String> {
         if self.commits_from.is_none() {

@@ -42,6 +42,7 @@ fn seeds_without_trouble() {
     assert!(total.commits_lost > SEEDS / 50, "{total:?}");
     assert!(total.commit_slices > SEEDS / 20, "{total:?}");
     assert!(total.waits_for_commits > SEEDS / 100, "{total:?}");
+    assert!(total.requests_overtaken > SEEDS / 10, "{total:?}");
     assert!(total.long_selections > SEEDS / 200, "{total:?}");
     assert!(total.definitions_changed > SEEDS / 10, "{total:?}");
     assert!(total.definitions_prepared > SEEDS / 40, "{total:?}");
@@ -241,6 +242,12 @@ fn an_early_packet_or_a_forgotten_index_is_caught() {
     for canary in [Canary::EarlyPacket, Canary::IndexForgotten] {
         assert_caught(canary, 200, 11);
     }
+}
+
+/// Requests pass those that take long, but not in their stream.
+#[test]
+fn an_overtaken_stream_is_caught() {
+    assert_caught(Canary::OvertakenStream, 200, 10);
 }
 
 /// What is written while a definition is prepared counts: a tuple that another primary index missed,

@@ -23,6 +23,8 @@ pub struct Iproto {
     unread: Vec<u8>,
     /// Replies that came before the one that was awaited, by sync.
     early: BTreeMap<u64, Vec<u8>>,
+    /// The syncs of all replies, in the order in which they came.
+    pub came: Vec<u64>,
     /// Of the last reply.
     position: Option<Vec<u8>>,
     /// Of the last reply: the schema's version.
@@ -58,6 +60,7 @@ impl Iproto {
             stream_id: 0,
             unread: Vec::new(),
             early: BTreeMap::new(),
+            came: Vec::new(),
             position: None,
             schema_version: 0,
         }
@@ -71,6 +74,36 @@ impl Iproto {
             steps += 1;
         }
         steps
+    }
+
+    /// How often `ask` asks something on this connection, and gets the reply, before the one to
+    /// what was told.
+    pub fn asked_meanwhile(&mut self, mut ask: impl FnMut(&mut Iproto, u64)) -> u64 {
+        let told = self.sync;
+        let mut asked = 0;
+        loop {
+            ask(self, asked);
+            if self.early.contains_key(&told) {
+                return asked;
+            }
+            asked += 1;
+        }
+    }
+
+    /// The number of the last request.
+    pub fn last_sync(&self) -> u64 {
+        self.sync
+    }
+
+    /// Sends as much of it as the kernel takes within a time; the rest is nobody's.
+    pub fn send_some(&mut self, requests: &[Request<'_>], time: Duration) {
+        let mut bytes = Vec::new();
+        for request in requests {
+            self.sync += 1;
+            write_request(&mut bytes, self.sync, self.stream_id, request);
+        }
+        self.stream.set_write_timeout(Some(time)).expect("a timeout");
+        let _ = self.stream.write_all(&bytes);
     }
 
     pub fn send(&mut self, bytes: &[u8]) {
@@ -187,7 +220,8 @@ impl Iproto {
         self.receive_of(self.sync - before)
     }
 
-    fn receive_of(&mut self, sync: u64) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
+    /// The reply to the request with this number.
+    pub fn receive_of(&mut self, sync: u64) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
         let packet = loop {
             if let Some(packet) = self.early.remove(&sync) {
                 break packet;
@@ -197,6 +231,7 @@ impl Iproto {
             self.unread.drain(..end);
             let came = Reply::decode(&packet).expect("a reply").header.sync;
             assert!(came <= self.sync, "a reply to what was asked");
+            self.came.push(came);
             assert!(self.early.insert(came, packet).is_none(), "one reply to each request");
         };
         let reply = Reply::decode(&packet).expect("a reply");

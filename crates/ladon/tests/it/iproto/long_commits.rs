@@ -39,7 +39,7 @@ pub(super) fn begin_naming(client: &mut Iproto, ids: std::ops::Range<u64>, name:
     }
 }
 
-fn insert_all(client: &mut Iproto, ids: std::ops::Range<u64>) {
+pub(super) fn insert_all(client: &mut Iproto, ids: std::ops::Range<u64>) {
     let rows: Vec<Vec<u8>> = ids.map(|id| row(id, "before")).collect();
     let inserts: Vec<Request<'_>> =
         rows.iter().map(|tuple| Request::Insert(Put { space: SPACE, tuple })).collect();

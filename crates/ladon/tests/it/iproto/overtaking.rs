@@ -54,3 +54,33 @@ fn a_reply_that_waits_for_the_disk_holds_back_none_that_does_not() {
     assert_eq!(client.receive_earlier(203), Some(Ok(vec![changed])));
     server.kill().expect("killed");
 }
+
+/// A reply that is made in slices begins after its request, and waits for what that has found.
+#[test]
+fn a_long_reply_waits_for_the_disk() {
+    const TUPLES: u64 = 2_000;
+    let node = SickNode::new("fsync");
+    let disk = &node.disk;
+    let mut server = disk.start();
+    let (mut client, mut other) = (node.admin(), node.admin());
+    make_space(&mut client, 512, "changed");
+    super::long_commits::insert_all(&mut client, 0..TUPLES);
+
+    disk.set("hold-sync");
+    let changed = row(TUPLES, "bob");
+    other.tell(&Request::Replace(Put { space: SpaceRef::Id(512), tuple: &changed }));
+    assert!(!other.has_reply_within(WHILE));
+    client.send_select(512);
+    client.stream_id = 7;
+    client.send_select(512);
+    client.tell(&Request::Ping);
+    assert!(!client.has_reply_within(WHILE), "the disk has none of it");
+
+    disk.unset("hold-sync");
+    for selection in [2, 1] {
+        let found = client.receive_earlier(selection).expect("a reply").expect("selects");
+        assert_eq!(found.len() as u64, TUPLES + 1);
+    }
+    assert_eq!(client.receive(), Some(Ok(vec![])));
+    server.kill().expect("killed");
+}
