@@ -153,12 +153,10 @@ impl SegmentedTable {
         rehash: impl Fn(&Tuple) -> u64,
     ) -> Option<Tuple> {
         let (segment, spot, base) = self.group_mut(hash).segment_mut(hash);
-        let before = segment.bytes_beyond();
-        let removed = segment.remove((spot, hash), base, is_equal, rehash);
-        let after = segment.bytes_beyond();
-        self.bytes_beyond = self.bytes_beyond + after - before;
-        self.len -= u64::from(removed.is_some());
-        removed
+        let (removed, freed) = segment.remove((spot, hash), base, is_equal, rehash)?;
+        self.bytes_beyond -= freed;
+        self.len -= 1;
+        Some(removed)
     }
 
     /// Divides the segment of this hash by one more bit; returns whether it could.

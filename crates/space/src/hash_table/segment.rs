@@ -225,33 +225,41 @@ impl Segment {
         self.beyond.as_ref().map_or(0, |beyond| size_of_val(&**beyond) + beyond.allocation_size())
     }
 
-    /// Removes the item with this hash that is equal; `base` is what tags leave out.
+    /// Removes the item with this hash that is equal; `base` is what tags leave out. Returns how many
+    /// bytes less are beside the segment, too.
     pub fn remove(
         &mut self,
         (spot, hash): (Spot, u64),
         base: u32,
         mut is_equal: impl FnMut(&Tuple) -> bool,
         rehash: impl Fn(&Tuple) -> u64,
-    ) -> Option<Tuple> {
+    ) -> Option<(Tuple, usize)> {
         match self.place(spot, &mut is_equal) {
             Place::Nowhere => None,
             Place::At(bucket, at) => {
                 let was_full = is_full(&self.buckets.0[bucket]);
-                let taken = self.take(bucket, at);
-                if was_full {
-                    self.fill(bucket, base, rehash);
-                }
-                taken.map(|tuple| tuple.marked(0))
+                let taken = self.take(bucket, at)?.marked(0);
+                // Otherwise nothing has passed the bucket, and the segment's head is not fetched.
+                let freed = if was_full { self.fill(bucket, base, rehash) } else { 0 };
+                Some((taken, freed))
             }
-            Place::Beyond => {
-                let beyond = self.beyond.as_mut()?;
-                let (taken, _) = beyond.find_entry(hash, is_equal).ok()?.remove();
-                if beyond.is_empty() {
-                    self.beyond = None;
-                }
-                Some(taken)
-            }
+            Place::Beyond => self.take_beyond(hash, is_equal),
         }
+    }
+
+    /// Takes out one that has no place.
+    fn take_beyond(
+        &mut self,
+        hash: u64,
+        is_equal: impl FnMut(&Tuple) -> bool,
+    ) -> Option<(Tuple, usize)> {
+        let before = self.bytes_beyond();
+        let beyond = self.beyond.as_mut()?;
+        let (taken, _) = beyond.find_entry(hash, is_equal).ok()?.remove();
+        if beyond.is_empty() {
+            self.beyond = None;
+        }
+        Some((taken, before - self.bytes_beyond()))
     }
 
     /// Takes out a word; the bucket's last one gets its place.
@@ -262,8 +270,9 @@ impl Segment {
         bucket[len - 1].take()
     }
 
-    /// After a word of a full bucket was taken out, brings back one that had passed it.
-    fn fill(&mut self, mut hole: usize, base: u32, rehash: impl Fn(&Tuple) -> u64) {
+    /// After a word of a full bucket was taken out, brings back one that had passed it. Returns how
+    /// many bytes less are beside the segment.
+    fn fill(&mut self, mut hole: usize, base: u32, rehash: impl Fn(&Tuple) -> u64) -> usize {
         let mut away = 1;
         while away < REACH {
             let from = (hole + away) % BUCKETS;
@@ -277,7 +286,7 @@ impl Segment {
                     self.buckets.0[hole][BUCKET_WORDS - 1] = Some(tuple.marked(mark));
                 }
                 if !was_full {
-                    return;
+                    return 0;
                 }
                 (hole, away) = (from, 0);
             } else if !was_full {
@@ -285,22 +294,22 @@ impl Segment {
             }
             away += 1;
         }
-        self.fill_from_beyond(hole, base, rehash);
+        self.fill_from_beyond(hole, base, rehash).unwrap_or(0)
     }
 
-    fn fill_from_beyond(&mut self, hole: usize, base: u32, rehash: impl Fn(&Tuple) -> u64) {
-        let Some(beyond) = &mut self.beyond else { return };
+    fn fill_from_beyond(
+        &mut self,
+        hole: usize,
+        base: u32,
+        rehash: impl Fn(&Tuple) -> u64,
+    ) -> Option<usize> {
         let away = |hash: u64| (hole + BUCKETS - Spot::of(hash, base).home) % BUCKETS;
-        let Some(hash) = beyond.iter().map(&rehash).find(|hash| away(*hash) < REACH) else {
-            return;
-        };
-        let Ok(entry) = beyond.find_entry(hash, |tuple| rehash(tuple) == hash) else { return };
-        let (tuple, _) = entry.remove();
-        if beyond.is_empty() {
-            self.beyond = None;
-        }
+        let mut hashes = self.beyond.as_ref()?.iter().map(&rehash);
+        let hash = hashes.find(|hash| away(*hash) < REACH)?;
+        let (tuple, freed) = self.take_beyond(hash, |tuple| rehash(tuple) == hash)?;
         let mark = Spot::of(hash, base).mark(away(hash));
         self.buckets.0[hole][BUCKET_WORDS - 1] = Some(tuple.marked(mark));
+        Some(freed)
     }
 
     /// Moves everything into two segments.
