@@ -214,6 +214,11 @@ impl SetAside {
         self.bytes == 0 && self.reply_stream == 0
     }
 
+    /// Bytes of memory that what they have prepared of definitions takes.
+    pub(crate) fn prepared_bytes(&self) -> usize {
+        self.requests.iter().map(|it| it.unfinished.prepared_bytes()).sum()
+    }
+
     /// Whether one of them has left something that may take long to drop.
     pub(crate) fn has_unfinished(&self) -> bool {
         self.requests.iter().any(|it| it.unfinished.is_some())

@@ -240,6 +240,12 @@ impl SimNode {
         self.connect_by(Protocol::Resp, worker, slot)
     }
 
+    /// What its threads share.
+    #[cfg(test)]
+    pub(crate) fn node(&self) -> Arc<Node> {
+        Arc::clone(&self.node)
+    }
+
     pub(crate) fn connect_iproto(&mut self, worker: usize, slot: u32) -> ConnId {
         self.connect_by(Protocol::Iproto, worker, slot)
     }

@@ -11,6 +11,10 @@ use ladon_record::SpaceId;
 use ladon_space::{BoxError, Statement, Written};
 use ladon_system_spaces as system;
 
+/// While earlier definitions have left more to be freed, no further one of a large space begins:
+/// on a busy machine they would leave more than is freed.
+const LEFT_BYTES_MAX: u64 = 64 << 20;
+
 /// What a connection's request prepares.
 pub(crate) struct Preparing {
     /// None before its turn, and while another one claims the space's definitions and has broken it
@@ -24,10 +28,6 @@ pub(crate) struct Preparing {
     /// Who asks others to wait: the client's number.
     owner: u64,
 }
-
-/// While earlier definitions have left more to be freed, no further one of a large space begins:
-/// on a busy machine they would leave more than is freed.
-const LEFT_BYTES_MAX: u64 = 64 << 20;
 
 impl Running<'_, '_> {
     /// Prepares what a statement defines, or a part of it; then the request runs again, as it does
@@ -51,23 +51,22 @@ impl Running<'_, '_> {
             self.discard_broken();
             return Err(self.run_again(Flow::AwaitsCommit));
         }
-        let is_early = |preparing: &Preparing| !preparing.turn.has_come(now_ms);
-        if self.session.preparing.as_deref().is_some_and(is_early) {
+        let is_much_left = self.thread.node.lazy_free.definition_bytes() > LEFT_BYTES_MAX;
+        let is_early = |preparing: &Preparing, has_begun: bool| {
+            !preparing.turn.has_come(now_ms) || is_much_left && !has_begun
+        };
+        let waits = |it: &Preparing| is_early(it, it.preparation.is_some());
+        if self.session.preparing.as_deref().is_some_and(waits) {
             return Err(self.run_again(Flow::AwaitsCommit));
         }
         let Some(written) = self.foreseen(id, statement)? else { return Ok(None) };
-        let has_begun = |preparing: &Preparing| preparing.preparation.is_some();
-        if !self.session.preparing.as_deref().is_some_and(has_begun)
-            && self.thread.node.lazy_free.definition_bytes() > LEFT_BYTES_MAX
-        {
-            return Err(self.run_again(Flow::AwaitsCommit));
-        }
+        let had_begun = self.session.preparing.is_some();
         let Some(mut preparing) = self.begin_or_go_on(id, &written, &cell) else { return Ok(None) };
         if self.session.has_left {
             self.discard(preparing);
             return Err(error::client_has_left());
         }
-        if is_early(&preparing) {
+        if is_early(&preparing, had_begun) {
             let begun = preparing.preparation.take();
             self.thread.scratch.garbage.extend(begun.map(left));
             self.session.preparing = Some(preparing);
@@ -200,7 +199,7 @@ impl Running<'_, '_> {
         if let Some(preparation) = &preparing.preparation {
             preparation.end_claim(preparing.owner);
         }
-        let bytes = preparing.preparation.as_ref().map_or(0, Preparation::bytes);
+        let bytes = preparing.bytes();
         self.thread.scratch.garbage.push(Garbage::of_definition(preparing, bytes));
     }
 
@@ -218,6 +217,11 @@ fn left(preparation: Preparation) -> Garbage {
 }
 
 impl Preparing {
+    /// Bytes of memory that what was prepared takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.preparation.as_ref().map_or(0, Preparation::bytes)
+    }
+
     /// What was prepared, of a request that goes on with it.
     pub(crate) fn preparation(&mut self) -> &mut Preparation {
         self.preparation.as_mut().expect("it was begun again")

@@ -99,6 +99,11 @@ impl Session {
         !self.transactions.is_empty() || self.preparing.is_some()
     }
 
+    /// Bytes of memory that what it prepares of a definition takes.
+    pub fn prepared_bytes(&self) -> usize {
+        self.preparing.as_ref().map_or(0, |preparing| preparing.bytes())
+    }
+
     /// When the next of its transactions times out, in Unix milliseconds.
     #[inline]
     pub fn next_timeout_ms(&self) -> Option<u64> {
@@ -162,6 +167,11 @@ impl Unfinished {
     /// Whether there is something.
     pub fn is_some(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// As [`Session::prepared_bytes`].
+    pub fn prepared_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |preparing| preparing.bytes())
     }
 }
 

@@ -162,10 +162,12 @@ impl Worker {
             session.leave(&self.node);
         }
         if let Some(session) = connection.tarantool.take_if(|session| session.is_long_to_drop()) {
-            self.bench.scratch.garbage.push(Garbage::of(session));
+            let bytes = session.prepared_bytes();
+            self.bench.scratch.garbage.push(Garbage::of_definition(session, bytes));
         }
         if let Some(others) = connection.set_aside.take_if(|others| others.has_unfinished()) {
-            self.bench.scratch.garbage.push(Garbage::of(others));
+            let bytes = others.prepared_bytes();
+            self.bench.scratch.garbage.push(Garbage::of_definition(others, bytes));
         }
         let put_by = connection.take_put_by();
         if !put_by.is_empty() {

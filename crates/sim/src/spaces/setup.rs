@@ -10,6 +10,7 @@ use ladon_iproto::greeting::{self, GREETING_BYTES};
 use ladon_iproto::request::{Auth, Put, Request, SpaceRef};
 use ladon_iproto::{Progress, frame};
 use ladon_msgpack::{read_array, read_uint, write};
+use ladon_net::ConnId;
 use ladon_space::{Index, IndexKind, Space, Written};
 use ladon_system_spaces as system;
 use std::collections::BTreeMap;
@@ -27,51 +28,85 @@ pub(crate) fn is_done(keyspace: &Keyspace) -> bool {
 
 /// Makes the spaces; all of it is on the disk then. Nothing fails meanwhile.
 pub(crate) fn make(node: &mut SimNode, slot: u32, is_crowded: bool) -> Result<(), String> {
-    let conn = node.connect_iproto(0, slot);
-    let mut input = Vec::new();
-    let turn = |input: &mut Vec<u8>| {
-        node.pass_time_us(1_000);
-        node.threads.turn(0, false);
-        node.threads.write();
-        for (conn, bytes) in std::mem::take(&mut node.threads.wire(0).sent) {
-            input.extend_from_slice(&bytes);
-            node.threads.worker(0).sent(conn, bytes);
-        }
-    };
-    turn(&mut input);
-    let greeting = input.first_chunk::<GREETING_BYTES>().ok_or("no greeting")?;
-    let salt = greeting::read(greeting).ok_or("a greeting that is none")?.salt;
-    input.drain(..GREETING_BYTES);
-    let mut credentials = Vec::new();
-    Credentials::ChapSha1(scramble(PASSWORD.as_bytes(), &salt)).write(&mut credentials);
-    let mut packets = Vec::new();
-    let auth = Request::Auth(Auth { user_name: b"admin", tuple: &credentials });
-    write_request(&mut packets, 0, 0, &auth);
+    let mut admin = Admin::log_in(node, slot)?;
     let mut tuples = definitions();
     if is_crowded {
         tuples.extend(crowd());
     }
-    for (at, (space, tuple)) in tuples.iter().enumerate() {
-        let put = Put { space: SpaceRef::Id(*space), tuple };
-        write_request(&mut packets, 1 + at as u64, 0, &Request::Replace(put));
-    }
-    node.threads.receive(0, conn, &packets);
+    admin.replace(node, &tuples);
     let mut answered = 0;
     for _ in 0..10_000 {
-        turn(&mut input);
-        while let Progress::Complete { start, end } = frame::next(&input, frame::PACKET_BYTES_MAX) {
-            let reply = Reply::decode(&input[start..end]).map_err(|error| error.to_string())?;
-            if let Some(error) = reply.error {
-                return Err(format!("tuple {answered}: {}", error.escape_ascii()));
-            }
-            answered += 1;
-            input.drain(..end);
-        }
-        if answered == tuples.len() + 1 {
+        answered += admin.turn(node)?;
+        if answered == tuples.len() {
             return Ok(());
         }
     }
     Err("the definitions are not answered".to_owned())
+}
+
+/// A connection that may do everything, to the first thread.
+struct Admin {
+    conn: ConnId,
+    input: Vec<u8>,
+}
+
+impl Admin {
+    fn log_in(node: &mut SimNode, slot: u32) -> Result<Admin, String> {
+        let mut admin = Admin { conn: node.connect_iproto(0, slot), input: Vec::new() };
+        admin.take_in(node);
+        let greeting = admin.input.first_chunk::<GREETING_BYTES>().ok_or("no greeting")?;
+        let salt = greeting::read(greeting).ok_or("a greeting that is none")?.salt;
+        admin.input.drain(..GREETING_BYTES);
+        let mut credentials = Vec::new();
+        Credentials::ChapSha1(scramble(PASSWORD.as_bytes(), &salt)).write(&mut credentials);
+        let auth = Request::Auth(Auth { user_name: b"admin", tuple: &credentials });
+        let mut packet = Vec::new();
+        write_request(&mut packet, 0, 0, &auth);
+        node.threads.receive(0, admin.conn, &packet);
+        for _ in 0..100 {
+            if admin.turn(node)? == 1 {
+                return Ok(admin);
+            }
+        }
+        Err("the login is not answered".to_owned())
+    }
+
+    fn replace(&self, node: &SimNode, tuples: &[(u32, Vec<u8>)]) {
+        let mut packets = Vec::new();
+        for (at, (space, tuple)) in tuples.iter().enumerate() {
+            let put = Put { space: SpaceRef::Id(*space), tuple };
+            write_request(&mut packets, 1 + at as u64, 0, &Request::Replace(put));
+        }
+        node.threads.receive(0, self.conn, &packets);
+    }
+
+    /// Has a turn done; returns how many requests were answered. An error is one.
+    fn turn(&mut self, node: &mut SimNode) -> Result<usize, String> {
+        self.take_in(node);
+        let (mut answered, mut done) = (0, 0);
+        while let Progress::Complete { start, end } =
+            frame::next(&self.input[done..], frame::PACKET_BYTES_MAX)
+        {
+            let reply = Reply::decode(&self.input[done..][start..end]);
+            if let Some(error) = reply.map_err(|error| error.to_string())?.error {
+                return Err(format!("reply {answered}: {}", error.escape_ascii()));
+            }
+            answered += 1;
+            done += end;
+        }
+        self.input.drain(..done);
+        Ok(answered)
+    }
+
+    fn take_in(&mut self, node: &mut SimNode) {
+        node.pass_time_us(1_000);
+        node.threads.turn(0, false);
+        node.threads.write();
+        for (conn, bytes) in std::mem::take(&mut node.threads.wire(0).sent) {
+            self.input.extend_from_slice(&bytes);
+            node.threads.worker(0).sent(conn, bytes);
+        }
+    }
 }
 
 /// With a few more, a segment of a HASH index is divided more often than not.
@@ -230,5 +265,40 @@ pub(crate) fn forget_indexes(keyspace: &Keyspace) {
         });
         debug_assert!(written.is_ok());
         tx.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SimClock;
+    use crate::plan::{Canary, Plan};
+    use ladon_engine::{Garbage, PreparationLimits};
+    use ladon_sim_disk::SimDisk;
+    use ladon_testkit::Random;
+    use std::sync::Arc;
+
+    /// Otherwise definitions could leave more than is freed.
+    #[test]
+    fn a_long_definition_waits_for_what_earlier_ones_have_left() {
+        let mut random = Random::new(1);
+        let mut plan = Plan::of_crowd(&mut random);
+        (plan.spaces, plan.preparation_limits) = (Some(1), PreparationLimits::default());
+        let (disk, clock) = (SimDisk::new(1), Arc::new(SimClock::new()));
+        let node = SimNode::start(&disk, &clock, &plan, &mut random, Canary::None);
+        let mut node = node.expect("an empty disk");
+        make(&mut node, 0, true).expect("spaces");
+        let mut admin = Admin::log_in(&mut node, 1).expect("a login");
+        let mut tuple = Vec::new();
+        index(&mut tuple, HASHED, (1, "group", "tree"), false, (1, "unsigned"));
+        let parts = node.node();
+        parts.lazy_free.add(vec![Garbage::of_definition((), 65 << 20)]);
+        admin.replace(&node, &[(system::INDEX, tuple)]);
+        for _ in 0..200 {
+            assert_eq!(admin.turn(&mut node), Ok(0), "it waits");
+        }
+        assert!(parts.lazy_free.free_next(usize::MAX));
+        let answered = (0..200).map(|_| admin.turn(&mut node).expect("no error")).sum::<usize>();
+        assert_eq!(answered, 1);
     }
 }
