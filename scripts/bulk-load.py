@@ -77,11 +77,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=1)
     given = parser.parse_args()
     os.sched_setaffinity(0, {0, 1} if given.cores == 2 else {1})
-    systems = [system.split("=", 1) for system in given.systems.split(",")]
-    print_head("round: load, CPU, memory, huge pages in MB at once and later; CPU us of a SET, a GET", systems)
+    print_head("round: load, CPU, memory, huge pages in MB at once and later; CPU us of a SET, a GET", given.systems)
     for number in range(given.rounds):
-        cells = [measure(path, given.port + number * len(systems) + offset, given)
-                 for offset, (_, path) in enumerate(systems)]
+        cells = [measure(path, given.port + number * len(given.systems) + offset, given)
+                 for offset, (_, path) in enumerate(given.systems)]
         print("| %d | %s |" % (number + 1, " | ".join(cells)), flush=True)
 
 

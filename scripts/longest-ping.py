@@ -163,10 +163,9 @@ def measure(path, name, port):
 
 def main():
     given = options(__doc__, WORK, port=17400).parse_args()
-    systems = [system.split("=", 1) for system in given.systems.split(",")]
-    print_head("longest PING / reply after, ms", systems)
+    print_head("longest PING / reply after, ms", given.systems)
     for name in given.names or WORK:
-        cells = ["%.1f / %.0f" % measure(path, name, given.port) for _, path in systems]
+        cells = ["%.1f / %.0f" % measure(path, name, given.port) for _, path in given.systems]
         print("| %s | %s |" % (WORK[name][0], " | ".join(cells)), flush=True)
 
 

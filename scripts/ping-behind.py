@@ -65,15 +65,14 @@ def main():
     parser = options(__doc__, LONG, port=17700)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
-    systems = [system.split("=", 1) for system in given.systems.split(",")]
-    print_head("PING behind", systems)
+    print_head("PING behind", given.systems)
     for name in given.names or LONG:
         title, prepare = LONG[name]
-        found = {system: [] for system, _ in systems}
+        found = {system: [] for system, _ in given.systems}
         for _ in range(given.rounds):
-            for system, path in systems:
+            for system, path in given.systems:
                 found[system].append(measure(path, given.port, prepare))
-        cells = ["%.2f / %d / %.1f" % tuple(map(statistics.median, zip(*found[system]))) for system, _ in systems]
+        cells = ["%.2f / %d / %.1f" % tuple(map(statistics.median, zip(*found[system]))) for system, _ in given.systems]
         print("| %s | %s |" % (title, " | ".join(cells)), flush=True)
 
 

@@ -331,18 +331,17 @@ def main():
     parser = options(__doc__, IMPOLITE, port=17500)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
-    systems = [system.split("=", 1) for system in given.systems.split(",")]
-    print_head("wait at 50 / 99 / 99.9 %, ms, beside; or 99 / 99.9 % / longest, ms / seconds", systems)
+    print_head("wait at 50 / 99 / 99.9 %, ms, beside; or 99 / 99.9 % / longest, ms / seconds", given.systems)
     for name in given.names or IMPOLITE:
         beside = IMPOLITE[name]
-        waits = {system: [] for system, _ in systems}
+        waits = {system: [] for system, _ in given.systems}
         for number in range(given.rounds):
-            for offset, (system, path) in enumerate(systems):
+            for offset, (system, path) in enumerate(given.systems):
                 if not beside.can_run(path):
                     continue
-                waits[system].append(measure(path, given.port + number * len(systems) + offset, beside))
+                waits[system].append(measure(path, given.port + number * len(given.systems) + offset, beside))
         cells = [" / ".join("%.2f" % statistics.median(column) for column in zip(*waits[system]))
-                 for system, _ in systems]
+                 for system, _ in given.systems]
         print("| %s | %s |" % (beside.title, " | ".join(cells)), flush=True)
 
 

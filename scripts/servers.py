@@ -113,10 +113,15 @@ def is_tarantool(path):
     return "tarantool" in os.path.basename(path.split()[0])
 
 
+def systems(text):
+    """The names and commands of systems."""
+    return [system.split("=", 1) for system in text.split(",")]
+
+
 def options(doc, names, port):
     """The command line's parser: systems, a port, and what is to be measured."""
     parser = argparse.ArgumentParser(description=doc.split("\n")[0])
-    parser.add_argument("--systems", default="ladon=target/release/ladon,redis=redis-server",
+    parser.add_argument("--systems", type=systems, default="ladon=target/release/ladon,redis=redis-server",
                         help="name=command, separated by commas")
     parser.add_argument("--port", type=int, default=port)
     parser.add_argument("names", nargs="*", metavar="NAME", help=" ".join(names))

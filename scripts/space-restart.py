@@ -26,7 +26,7 @@ import threading
 import time
 
 from iproto import CALL, EVAL, EXPRESSION, FUNCTION_NAME, REPLACE, SPACE_ID, TUPLE, Iproto, packet
-from servers import connect, print_head, request
+from servers import connect, print_head, request, systems
 
 TICKS = os.sysconf("SC_CLK_TCK")
 SPACE, PASSWORD = 600, "measured"
@@ -198,7 +198,7 @@ def measure(path, port, given):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--systems", default="ladon=target/release/ladon,tarantool=tarantool",
+    parser.add_argument("--systems", type=systems, default="ladon=target/release/ladon,tarantool=tarantool",
                         help="name=program, separated by commas")
     parser.add_argument("--port", type=int, default=17800)
     parser.add_argument("--tuples", type=int, default=1_000_000)
@@ -209,9 +209,8 @@ def main():
     # Whole batches, and more than 65,535, whose length has five bytes in MessagePack.
     given.tuples = max(given.tuples // TOGETHER * TOGETHER, 1 << 17)
     os.sched_setaffinity(0, {1})
-    systems = [system.split("=", 1) for system in given.systems.split(",")]
-    columns = [measure(path, given.port + 2 * number, given) for number, (_, path) in enumerate(systems)]
-    print_head("%d tuples" % given.tuples, systems)
+    columns = [measure(path, given.port + 2 * number, given) for number, (_, path) in enumerate(given.systems)]
+    print_head("%d tuples" % given.tuples, given.systems)
     for row in zip(*columns):
         print("| %s | %s |" % (row[0][0], " | ".join(cell for _, cell in row)))
 
