@@ -67,9 +67,7 @@ impl Order {
     pub fn stream(self) -> u64 {
         self.stream
     }
-}
 
-impl Order {
     /// A packet's order among those of its connection; with its length in front.
     #[cold]
     #[inline(never)]

@@ -4,8 +4,9 @@
 //! prefetch, execute, publish to the log. At its end, replies that have passed the gate are sent.
 //!
 //! **Invariants:** replies of a connection leave in the order of its requests; over IPROTO, those of
-//! a stream do. A reply leaves only when its gate has passed the highest LSN that it depends on. Nothing here blocks. Nothing slow
-//! runs between a record and its publication, because that would hold back every thread's gate.
+//! a stream do. A reply leaves only when its gate has passed the highest LSN that it depends on.
+//! Nothing here blocks. Nothing slow runs between a record and its publication, because that would
+//! hold back every thread's gate.
 
 /// What commands run on, borrowed from a worker field by field: its connections stay free, as they
 /// would not with a method.
