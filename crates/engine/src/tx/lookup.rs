@@ -20,7 +20,7 @@
 use super::{Key, Tx, is_due, is_over};
 use crate::access::Use;
 use crate::events::EventClass;
-use crate::table::entry::EntryRef;
+use crate::table::entry::{EntryRef, ValueRef};
 use crate::table::{Found, SlotMut};
 use ladon_record::DbId;
 
@@ -80,13 +80,35 @@ impl Tx<'_> {
     #[inline]
     pub(super) fn slot(&mut self, db: DbId, key: Key<'_>) -> Option<SlotMut<'_>> {
         let found = self.find(db, key)?;
+        Some(self.slot_of(db, key, found))
+    }
+
+    /// As `slot`, for a caller that changes the value only if it is an integer in its entry: if this
+    /// is to be taken back, it is noted here, where the entry is known.
+    #[inline]
+    pub(super) fn slot_of_int(&mut self, db: DbId, key: Key<'_>) -> Option<SlotMut<'_>> {
+        let found = self.find(db, key)?;
+        if self.scratch.undoable {
+            // SAFETY: the table has not changed since `find`.
+            let entry = unsafe { found.entry() };
+            if let ValueRef::Int(int) = entry.value() {
+                let (expire_at, access) = (entry.expire_at(), entry.access());
+                self.scratch.undo().save_int(db, key, (expire_at, access), int);
+            }
+        }
+        Some(self.slot_of(db, key, found))
+    }
+
+    /// The place that `find` has just found.
+    #[inline(always)]
+    fn slot_of(&mut self, db: DbId, key: Key<'_>, found: Found) -> SlotMut<'_> {
         if !self.scratch.no_touch {
             self.entry(db, key, found, Use::Change);
         }
         let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
         let local = table.local(key.hash.0);
         // SAFETY: the table has not changed since `find`, see the head of the file.
-        Some(unsafe { table.slot_at(local, found) })
+        unsafe { table.slot_at(local, found) }
     }
 
     // Inlined everywhere, because a call, and a place returned through memory, cost a quarter of a

@@ -93,10 +93,7 @@ impl Tx<'_> {
     /// sum.
     #[inline]
     pub fn add_to_int(&mut self, db: DbId, key: Key<'_>, delta: i64) -> Result<i64, CountError> {
-        if self.scratch.undoable {
-            self.save_value(db, key, ValueKind::String);
-        }
-        let (sum, expire_at) = match self.slot(db, key) {
+        let (sum, expire_at) = match self.slot_of_int(db, key) {
             Some(mut slot) => {
                 let entry = slot.get();
                 let expire_at = entry.expire_at();

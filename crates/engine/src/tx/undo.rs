@@ -244,6 +244,27 @@ impl Undo {
         at
     }
 
+    /// Before the integer in a key's entry changes.
+    pub(super) fn save_int(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        (expire_at, access): (u64, u32),
+        int: i64,
+    ) {
+        let value = Value::Int(int);
+        match self.saved_at(db, key) {
+            None => {
+                self.save(db, key, Before::Present { expire_at, access, value });
+            }
+            Some(at) => {
+                if let Some(unchanged @ Value::Unchanged) = self.value_at(at) {
+                    *unchanged = value;
+                }
+            }
+        }
+    }
+
     /// The value of a present key's step.
     fn value_at(&mut self, at: usize) -> Option<&mut Value> {
         match &mut self.steps[at] {
