@@ -15,11 +15,49 @@
 /// Opcodes of this version of the format (`lj_bc.h`).
 const VERSION: u8 = 2;
 const LEN: u8 = 21;
+const UCLO: u8 = 50;
+const FNEW: u8 = 51;
 const GGET: u8 = 54;
 const GSET: u8 = 55;
 const TGETV: u8 = 56;
 const TGETS: u8 = 57;
 const TGETB: u8 = 58;
+const ITERC: u8 = 69;
+const ITERN: u8 = 70;
+const ISNEXT: u8 = 72;
+const FORI: u8 = 77;
+const JLOOP: u8 = 87;
+const JMP: u8 = 88;
+
+/// A jump's distance is stored with this added.
+const FORWARD_MIN: u16 = 0x8000;
+
+/// Instructions of a short script.
+const SHORT_MAX: usize = 256;
+
+/// Globals with which a script that has no functions of its own runs no instruction of Lua but its
+/// own: functions of C, the tables that hold only such (`string.len` and `math.deg` are a handful of
+/// instructions of LuaJIT's), and words. Not those that call functions again and again
+/// (`table.foreach`) or have threads (`coroutine`).
+const WITHOUT_LUA: [&[u8]; 17] = [
+    b"ARGV",
+    b"KEYS",
+    b"assert",
+    b"bit",
+    b"cjson",
+    b"cmsgpack",
+    b"error",
+    b"math",
+    b"rawequal",
+    b"redis",
+    b"select",
+    b"string",
+    b"struct",
+    b"tonumber",
+    b"tostring",
+    b"type",
+    b"unpack",
+];
 
 /// The other order of bytes.
 const BIG_ENDIAN: u32 = 1;
@@ -30,14 +68,24 @@ const CONSTANT_CHILD: u32 = 0;
 const CONSTANT_TABLE: u32 = 1;
 const CONSTANT_STRING: u32 = 5;
 
-/// Whether a script sets no global, reads `KEYS`, `ARGV` and `redis` only to index them at once,
-/// and reaches its globals in no other way. `false` as well if the dump is not understood.
-pub(crate) fn only_indexes(dump: &[u8]) -> bool {
-    read(dump).unwrap_or(false)
+/// What the code of a script says about it. Nothing, if it is not understood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traits {
+    /// It sets no global, reads `KEYS`, `ARGV` and `redis` only to index them at once, and reaches
+    /// its globals in no other way.
+    pub(crate) only_indexes: bool,
+    /// Besides, it has few instructions, no loop, and no function that is called, so that each
+    /// of them runs once at most.
+    pub(crate) is_short: bool,
+}
+
+/// Looks at a script's dump.
+pub(crate) fn traits(dump: &[u8]) -> Traits {
+    read(dump).filter(|traits| traits.only_indexes).unwrap_or_default()
 }
 
 /// `None` if the dump ends early, or has what this does not know.
-fn read(dump: &[u8]) -> Option<bool> {
+fn read(dump: &[u8]) -> Option<Traits> {
     let mut rest = Bytes(dump.strip_prefix(b"\x1bLJ")?);
     if rest.byte()? != VERSION {
         return None;
@@ -51,18 +99,19 @@ fn read(dump: &[u8]) -> Option<bool> {
         let name_bytes = rest.number()?;
         rest.take(name_bytes as usize)?;
     }
+    let mut whole = Traits { only_indexes: true, is_short: true };
     loop {
         let length = rest.number()?;
         if length == 0 {
-            return Some(true);
+            return Some(whole);
         }
-        if !function_only_indexes(Bytes(rest.take(length as usize)?), is_stripped)? {
-            return Some(false);
-        }
+        let part = traits_of_function(Bytes(rest.take(length as usize)?), is_stripped)?;
+        whole.only_indexes &= part.only_indexes;
+        whole.is_short &= part.is_short;
     }
 }
 
-fn function_only_indexes(mut rest: Bytes<'_>, is_stripped: bool) -> Option<bool> {
+fn traits_of_function(mut rest: Bytes<'_>, is_stripped: bool) -> Option<Traits> {
     let [_flags, _parameters, _frame, upvalues] = *rest.take(4)? else { return None };
     let constants = rest.number()? as usize;
     let _numbers = rest.number()?;
@@ -76,27 +125,29 @@ fn function_only_indexes(mut rest: Bytes<'_>, is_stripped: bool) -> Option<bool>
     for _ in 0..constants {
         names.push(rest.constant()?);
     }
+    let mut traits = Traits { only_indexes: true, is_short: instructions <= SHORT_MAX };
     let mut code = code.chunks_exact(4).peekable();
     while let Some(&[opcode, register, low, high]) = code.next() {
+        let operand = u16::from_le_bytes([low, high]);
         match opcode {
-            GSET => return Some(false),
+            GSET => traits.only_indexes = false,
             GGET => {
                 // The last constant has number 0.
-                let number = usize::from(u16::from_le_bytes([low, high]));
-                let name = *names.get(constants.checked_sub(number + 1)?)?;
-                let is_allowed = match name? {
+                let name = *names.get(constants.checked_sub(usize::from(operand) + 1)?)?;
+                let name = name?;
+                traits.is_short &= WITHOUT_LUA.contains(&name);
+                traits.only_indexes &= match name {
                     b"_G" | b"load" | b"loadstring" => false,
                     b"KEYS" | b"ARGV" | b"redis" => replaces(code.peek()?, register)?,
                     _ => true,
                 };
-                if !is_allowed {
-                    return Some(false);
-                }
             }
+            UCLO | FNEW | ITERC | ITERN | ISNEXT | FORI..=JLOOP => traits.is_short = false,
+            JMP => traits.is_short &= operand >= FORWARD_MIN,
             _ => {}
         }
     }
-    Some(true)
+    Some(traits)
 }
 
 /// Whether an instruction replaces the table in a register by a field of it, or by its length.
@@ -205,7 +256,7 @@ mod tests {
             "return nonexistent",
             "return tonumber(ARGV[1]) + string.len(KEYS[2])",
         ] {
-            assert!(only_indexes(&dump(body)), "{body}");
+            assert!(traits(&dump(body)).only_indexes, "{body}");
         }
         for body in [
             "x = 1",
@@ -229,21 +280,61 @@ mod tests {
             "return KEYS == ARGV",
             "return (KEYS).x, KEYS",
         ] {
-            assert!(!only_indexes(&dump(body)), "{body}");
+            assert!(!traits(&dump(body)).only_indexes, "{body}");
+        }
+    }
+
+    #[test]
+    fn tells_who_is_short() {
+        let long = "redis.call('incr', KEYS[1]) ".repeat(100);
+        for (body, is_short) in [
+            ("return 1", true),
+            (
+                "local n = redis.call('incrby', KEYS[1], ARGV[1]) if n > 9 then n = 9 end return n",
+                true,
+            ),
+            (
+                "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end",
+                true,
+            ),
+            ("if tonumber(ARGV[1]) > 1 and #KEYS > 1 or not ARGV[2] then return {1, 2} end", true),
+            ("return string.len(ARGV[1]) + math.floor(1.5) + cjson.decode(ARGV[1]).x", true),
+            ("return KEYS[1]:len()", true),
+            (&long, false),
+            ("for i = 1, 9 do redis.call('incr', KEYS[1]) end", false),
+            ("local i = 1 while i < 9 do i = i + 1 end", false),
+            ("local i = 1 repeat i = i + 1 until i > 9", false),
+            ("while true do end", false),
+            ("repeat until false", false),
+            ("::again:: goto again", false),
+            ("::again:: redis.call('get', KEYS[1]) goto again", false),
+            ("for k, v in next, {} do end", false),
+            ("for _, v in ipairs({1}) do redis.call('get', v) end", false),
+            ("local f = function() end f()", false),
+            ("local function f() return f() end", false),
+            ("return pcall(redis.call, 'get', KEYS[1])", false),
+            ("table.foreach({1}, redis.log)", false),
+            ("coroutine.wrap(redis.log)()", false),
+            ("return unknown()", false),
+            ("return KEYS", false),
+            ("return loadstring('while true do end')()", false),
+            ("return getmetatable('').__index", false),
+        ] {
+            assert_eq!(traits(&dump(body)).is_short, is_short, "{body}");
         }
     }
 
     #[test]
     fn a_damaged_dump_is_not_understood() {
         let whole = dump("local f = function(x) return KEYS[x] end return f(1), {1, 'a', b = 2.5}");
-        assert!(only_indexes(&whole));
+        assert!(traits(&whole).only_indexes);
         for length in 0..whole.len() {
-            assert!(!only_indexes(&whole[..length]), "{length}");
+            assert!(!traits(&whole[..length]).only_indexes, "{length}");
         }
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0xff;
-            only_indexes(&damaged);
+            traits(&damaged);
         }
     }
 }

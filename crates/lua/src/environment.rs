@@ -123,7 +123,6 @@ unsafe fn run_command(state: State, raises: bool) -> c_int {
             stop(state, core);
             return raise_stop(state);
         }
-        lua_settop(state, 0);
         let reply: &[u8] = &*(&raw const (*core).reply).cast::<Vec<u8>>();
         let is_error = matches!(reply.first(), Some(b'-' | b'!'));
         reply::push(state, reply);

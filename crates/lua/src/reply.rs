@@ -14,8 +14,16 @@ const MAP: &CStr = c"map";
 ///
 /// # Safety
 /// As for [`crate::stack`].
+#[inline]
 pub(crate) unsafe fn push(state: State, bytes: &[u8]) -> &[u8] {
-    // SAFETY: As promised.
+    if let [b':', digits @ .., b'\r', b'\n'] = bytes
+        && let Some(number) = short_number(digits)
+    {
+        // SAFETY: As promised, here and below.
+        unsafe { lua_pushnumber(state, number as f64) };
+        return &[];
+    }
+    // SAFETY: See above.
     unsafe { push_at(state, bytes, 0) }
 }
 
@@ -27,22 +35,29 @@ fn line(bytes: &[u8]) -> (&[u8], &[u8]) {
 }
 
 fn number(text: &[u8]) -> i64 {
+    short_number(text).unwrap_or_else(|| {
+        std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(-1)
+    })
+}
+
+/// A number of up to 18 digits, which do not overflow.
+#[inline]
+fn short_number(text: &[u8]) -> Option<i64> {
     let (is_negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),
     };
-    // So many digits do not overflow.
     if !(1..=18).contains(&digits.len()) {
-        return std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(-1);
+        return None;
     }
     let mut number = 0;
     for digit in digits {
         match digit.wrapping_sub(b'0') {
             digit @ 0..=9 => number = 10 * number + i64::from(digit),
-            _ => return -1,
+            _ => return None,
         }
     }
-    if is_negative { -number } else { number }
+    Some(if is_negative { -number } else { number })
 }
 
 unsafe fn push_at(state: State, bytes: &[u8], depth: c_int) -> &[u8] {

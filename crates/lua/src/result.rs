@@ -21,6 +21,21 @@ pub(crate) unsafe fn write(state: State, reply: &mut Reply<'_>, script_proto: Pr
             lua_settop(state, -2);
             return;
         }
+        if write_plain(state, reply, script_proto) {
+            return lua_settop(state, -2);
+        }
+        write_table(state, reply, script_proto, depth);
+    }
+}
+
+/// Writes the value at the top unless it is a table; whether it did. Allocates nothing of Lua's.
+///
+/// # Safety
+/// As for [`crate::stack`].
+#[inline]
+pub(crate) unsafe fn write_plain(state: State, reply: &mut Reply<'_>, script_proto: Proto) -> bool {
+    // SAFETY: As promised.
+    unsafe {
         match lua_type(state, -1) {
             LUA_TSTRING => reply.bulk(bytes(state, -1).unwrap_or_default()),
             LUA_TBOOLEAN => {
@@ -32,11 +47,11 @@ pub(crate) unsafe fn write(state: State, reply: &mut Reply<'_>, script_proto: Pr
                 }
             }
             LUA_TNUMBER => reply.integer(whole(lua_tonumber(state, -1))),
-            LUA_TTABLE => return write_table(state, reply, script_proto, depth),
+            LUA_TTABLE => return false,
             _ => reply.null(),
         }
-        lua_settop(state, -2);
     }
+    true
 }
 
 /// As a C compiler for this machine casts it: what does not fit is the smallest number.

@@ -28,14 +28,59 @@ pub(crate) struct Frame<'a, 'r> {
     /// Where it finds them.
     pub(crate) words: Words,
     pub(crate) reply: &'a mut Reply<'r>,
+    /// What the function's protected call returned, for [`finish`].
+    pub(crate) status: c_int,
 }
 
 /// Instructions from one [`Host::tick`] to the next.
 pub(crate) const TICK_INSTRUCTIONS: c_int = 4096;
 
+/// Runs the frame, which is [`Core::frame`]. Returns the status of a protected call. [`on_error`] is
+/// at the bottom of the stack.
+///
+/// # Safety
+/// As for [`crate::stack`], outside of any call. `core` is that of the state.
+pub(crate) unsafe fn run(state: State, core: *mut Core, frame: *mut Frame<'_, '_>) -> c_int {
+    // SAFETY: As promised; the frame lives until this returns. What is called without protection
+    // raises no error: none of it allocates but `refill`, which promises that.
+    unsafe {
+        let is_ready = (*frame).words == Words::Reused
+            && words::refill(state, core, [(*frame).keys, (*frame).args]);
+        if !is_ready {
+            return call_protected(state, (*core).places.enter);
+        }
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, (*frame).function);
+        (*frame).status = lua_pcall(state, 0, 1, ON_ERROR);
+        if (*core).is_stopped
+            || (*frame).status == LUA_OK
+                && result::write_plain(state, (*frame).reply, (*core).proto)
+        {
+            return LUA_OK;
+        }
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core).places.finish);
+        lua_insert(state, -2);
+        lua_pcall(state, 1, 0, 0)
+    }
+}
+
+/// The place of [`on_error`] on the stack of a machine, outside of any call.
+pub(crate) const ON_ERROR: c_int = 1;
+
+/// Calls the function with this number in the registry, without arguments and results.
+///
+/// # Safety
+/// As for [`crate::stack`].
+pub(crate) unsafe fn call_protected(state: State, function: c_int) -> c_int {
+    // SAFETY: As promised. Neither of these allocates.
+    unsafe {
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, function);
+        lua_pcall(state, 0, 0, 0)
+    }
+}
+
 /// Runs the frame of [`Core::frame`]. What it returns does not matter.
 pub(crate) unsafe extern "C-unwind" fn enter(state: State) -> c_int {
-    // SAFETY: `Vm::run` has put a frame there, which lives until this returns.
+    // SAFETY: `run` has put a frame there, which lives until this returns.
     let (frame, core) = unsafe {
         let core = core(state);
         (&mut *(*core).frame.cast::<Frame<'_, '_>>(), core)
@@ -45,17 +90,34 @@ pub(crate) unsafe extern "C-unwind" fn enter(state: State) -> c_int {
         lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core).places.on_error);
         lua_rawgeti_(state, LUA_REGISTRYINDEX, frame.function);
         let arguments = words::pass(state, core, frame.words, [frame.keys, frame.args]);
-        let status = lua_pcall(state, arguments, 1, 1);
-        if (*core).is_stopped {
-            return 0;
+        frame.status = lua_pcall(state, arguments, 1, 1);
+        if !(*core).is_stopped {
+            write(state, core, frame);
         }
-        if status == LUA_OK {
+    }
+    0
+}
+
+/// Writes what a frame's function left, its argument.
+pub(crate) unsafe extern "C-unwind" fn finish(state: State) -> c_int {
+    // SAFETY: As for `enter`.
+    unsafe {
+        let core = core(state);
+        write(state, core, &mut *(*core).frame.cast::<Frame<'_, '_>>());
+    }
+    0
+}
+
+/// Writes the result, or the error, at the top.
+unsafe fn write(state: State, core: *mut Core, frame: &mut Frame<'_, '_>) {
+    // SAFETY: As promised by the callers.
+    unsafe {
+        if frame.status == LUA_OK {
             result::write(state, frame.reply, (*core).proto, 0);
         } else {
             write_error(state, frame);
         }
     }
-    0
 }
 
 /// Writes the error at the top, with the name of the script, and where it was raised.
@@ -176,7 +238,33 @@ pub(crate) unsafe fn stop(state: State, core: *mut Core) {
     // SAFETY: As for `stack`.
     unsafe {
         (*core).is_stopped = true;
-        lua_sethook(state, Some(hook), LUA_MASKCOUNT, 1);
+        set_hook(state, core, 1);
+    }
+}
+
+/// From now on the hook is called every so many instructions; never if 0.
+pub(crate) unsafe fn set_hook(state: State, core: *mut Core, instructions: c_int) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        (*core).hook_instructions = instructions;
+        let mask = if instructions == 0 { 0 } else { LUA_MASKCOUNT };
+        lua_sethook(state, (instructions != 0).then_some(hook), mask, instructions);
+    }
+}
+
+/// Sees to it that the hook is called where it is needed. Short scripts end before it would be due,
+/// and while there is one, each of their instructions takes a detour; but to change it costs more
+/// than they do.
+pub(crate) unsafe fn want_hook(state: State, core: *mut Core, is_short: bool) {
+    /// Short scripts in a row before they run without it.
+    const ROW: u32 = 64;
+    // SAFETY: As for `stack`.
+    unsafe {
+        (*core).short_row = if is_short { (*core).short_row.saturating_add(1) } else { 0 };
+        let wanted = if (*core).short_row < ROW { TICK_INSTRUCTIONS } else { 0 };
+        if wanted != (*core).hook_instructions {
+            set_hook(state, core, wanted);
+        }
     }
 }
 

@@ -18,7 +18,7 @@
 
 use crate::environment::{self, random, randomseed};
 use crate::libraries;
-use crate::run::{TICK_INSTRUCTIONS, enter, on_error, tick};
+use crate::run::{TICK_INSTRUCTIONS, enter, finish, on_error, tick};
 use crate::stack::{State, bytes, push_bytes, raise, raise_where, raw_field, set_function};
 use crate::vm::{Places, core, load};
 use crate::words::REUSED_WORDS_MAX;
@@ -76,6 +76,7 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         places.protected = luaL_ref(state, LUA_REGISTRYINDEX);
         (*core).places = places;
         places.enter = function(state, enter);
+        places.finish = function(state, finish);
         places.load = function(state, load);
         places.on_error = function(state, on_error);
         (places.keys, places.argv) = (name(state, b"KEYS"), name(state, b"ARGV"));

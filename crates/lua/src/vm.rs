@@ -2,7 +2,7 @@
 
 use crate::environment::Registering;
 use crate::memory::{Memory, allocate, collect_at};
-use crate::run::{self, Ended, Frame, TICK_INSTRUCTIONS, with_host};
+use crate::run::{self, Ended, Frame, ON_ERROR, TICK_INSTRUCTIONS, call_protected, with_host};
 use crate::stack::{State, bytes, push_bytes};
 use crate::words::{Reused, Words};
 use crate::{Host, bytecode, sandbox};
@@ -32,8 +32,17 @@ impl Default for VmOptions {
 pub struct ScriptHandle {
     function: c_int,
     words: Words,
+    is_short: bool,
     /// Its SHA1, which errors name.
     name: [u8; 40],
+}
+
+impl ScriptHandle {
+    /// Whether it ends after few instructions, each of which runs once at most.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.is_short
+    }
 }
 
 /// A function of a library.
@@ -67,6 +76,10 @@ pub(crate) struct Core {
     /// While a script runs.
     pub(crate) host: Option<*mut dyn Host>,
     pub(crate) is_stopped: bool,
+    /// How often the hook is called; 0 for never.
+    pub(crate) hook_instructions: c_int,
+    /// Scripts that ran since the last one that was not short.
+    pub(crate) short_row: u32,
     /// As [`run::pace_collector`] chose; 0 before.
     pub(crate) collector_pause: c_int,
     /// The globals `KEYS` and `ARGV` are those of a script that ran.
@@ -94,6 +107,7 @@ pub(crate) struct Core {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Places {
     pub(crate) enter: c_int,
+    pub(crate) finish: c_int,
     pub(crate) load: c_int,
     pub(crate) on_error: c_int,
     pub(crate) tostring: c_int,
@@ -179,6 +193,8 @@ impl Vm {
             memory: Memory::new(options.memory_bytes_max),
             host: None,
             is_stopped: false,
+            hook_instructions: 0,
+            short_row: 0,
             collector_pause: 0,
             has_keys: false,
             reused: Reused::default(),
@@ -199,8 +215,11 @@ impl Vm {
         // SAFETY: The state is live; errors end in the protected call.
         let status = unsafe { lua_cpcall(state, sandbox::build, null_mut()) };
         assert!(status == LUA_OK, "scripts have too little memory to begin with");
-        // SAFETY: As above.
-        unsafe { lua_sethook(state, Some(run::hook), LUA_MASKCOUNT, TICK_INSTRUCTIONS) };
+        // SAFETY: As above. Nothing else is on the stack.
+        unsafe {
+            lua_rawgeti_(state, LUA_REGISTRYINDEX, core.places.on_error);
+            run::set_hook(state, core.0, TICK_INSTRUCTIONS);
+        }
         Vm { state, core, kept: 0 }
     }
 
@@ -216,9 +235,9 @@ impl Vm {
             true => Err(NO_SHEBANG.to_owned()),
             false => self.compile(body, b"@user_script\0", true),
         };
-        let (function, words) = compiled
+        let Code { function, words, is_short } = compiled
             .map_err(|text| format!("ERR Error compiling script (new function): {text}"))?;
-        Ok(ScriptHandle { function, words, name: *sha })
+        Ok(ScriptHandle { function, words, is_short, name: *sha })
     }
 
     /// Forgets a script.
@@ -238,8 +257,9 @@ impl Vm {
         out: &mut Vec<u8>,
     ) -> Ended {
         let reply = &mut Reply::new(out, proto);
-        let ScriptHandle { function, words, ref name } = *script;
-        self.run_frame(Frame { function, name, keys, args, words, reply }, host)
+        let ScriptHandle { function, words, is_short, ref name } = *script;
+        let frame = Frame { function, name, keys, args, words, reply, status: LUA_OK };
+        self.run_frame(frame, is_short, host)
     }
 
     /// Runs a function of a library by this name, and appends its reply.
@@ -256,16 +276,25 @@ impl Vm {
     ) -> Ended {
         let reply = &mut Reply::new(out, proto);
         let (function, words) = (function.0, Words::Arguments);
-        self.run_frame(Frame { function, name, keys, args, words, reply }, host)
+        let frame = Frame { function, name, keys, args, words, reply, status: LUA_OK };
+        self.run_frame(frame, false, host)
     }
 
-    fn run_frame(&mut self, mut frame: Frame<'_, '_>, host: &mut dyn Host) -> Ended {
+    fn run_frame(
+        &mut self,
+        mut frame: Frame<'_, '_>,
+        is_short: bool,
+        host: &mut dyn Host,
+    ) -> Ended {
         let position = frame.reply.position();
-        let enter = self.core.places.enter;
         self.core.makes_tables = frame.words != Words::Reused;
-        self.core.frame = (&raw mut frame).cast();
+        let (state, core, frame_place) = (self.state, self.core.0, &raw mut frame);
+        self.core.frame = frame_place.cast();
         // SAFETY: The frame lives until the call returns, and errors end in it.
-        let status = unsafe { with_host(self.core.0, host, || call_protected(self.state, enter)) };
+        let status = unsafe {
+            run::want_hook(state, core, is_short);
+            with_host(core, host, || run::run(state, core, frame_place))
+        };
         if self.recover() {
             frame.reply.rewind(position);
             return Ended::Stopped;
@@ -287,7 +316,7 @@ impl Vm {
         self.core.reply.shrink_to(KEPT);
         // SAFETY: The state is live.
         unsafe {
-            lua_settop(self.state, 0);
+            lua_settop(self.state, ON_ERROR);
             run::pace_collector(self.state);
         }
         if self.core.memory.used > collect_at(self.core.memory.max, self.kept) {
@@ -296,9 +325,7 @@ impl Vm {
         let was_stopped = std::mem::take(&mut self.core.is_stopped);
         if was_stopped {
             // SAFETY: The state is live.
-            unsafe {
-                lua_sethook(self.state, Some(run::hook), LUA_MASKCOUNT, TICK_INSTRUCTIONS);
-            }
+            unsafe { run::set_hook(self.state, self.core.0, TICK_INSTRUCTIONS) };
         }
         was_stopped
     }
@@ -318,7 +345,7 @@ impl Vm {
     /// # Errors
     /// The text of the error reply.
     pub fn load_library(&mut self, body: &[u8], host: &mut dyn Host) -> Result<Library, String> {
-        let (function, _) = self
+        let Code { function, .. } = self
             .compile(body, b"@user_function\0", false)
             .map_err(|text| format!("ERR Error compiling function: {text}"))?;
         let mut out = Vec::new();
@@ -332,8 +359,9 @@ impl Vm {
             args: &[],
             words: Words::Arguments,
             reply: &mut reply,
+            status: LUA_OK,
         };
-        let ended = self.run_frame(frame, host);
+        let ended = self.run_frame(frame, false, host);
         self.set_globals(self.core.places.globals);
         // SAFETY: As in `unload`.
         unsafe { luaL_unref(self.state, LUA_REGISTRYINDEX, function) };
@@ -366,7 +394,7 @@ impl Vm {
             lua_rawgeti_(self.state, LUA_REGISTRYINDEX, self.core.places.globals_metatable);
             lua_rawgeti_(self.state, LUA_REGISTRYINDEX, contents);
             lua_setfield(self.state, -2, c"__index".as_ptr());
-            lua_settop(self.state, 0);
+            lua_settop(self.state, ON_ERROR);
         }
     }
 
@@ -376,14 +404,13 @@ impl Vm {
         self.core.memory.used
     }
 
-    /// Compiles a chunk; returns its number in the registry, and where it finds its words if it is
-    /// a script.
+    /// Compiles a chunk.
     fn compile(
         &mut self,
         body: &[u8],
         name: &'static [u8],
         is_script: bool,
-    ) -> Result<(c_int, Words), String> {
+    ) -> Result<Code, String> {
         let result = Err(String::new());
         let mut chunk = Chunk { body, name, is_script, dump: Vec::new(), result };
         self.core.frame = (&raw mut chunk).cast();
@@ -401,13 +428,13 @@ impl Drop for Vm {
     }
 }
 
-/// Calls the function with this number in the registry, without arguments and results.
-unsafe fn call_protected(state: State, function: c_int) -> c_int {
-    // SAFETY: As promised by the callers. Neither of these allocates.
-    unsafe {
-        lua_rawgeti_(state, LUA_REGISTRYINDEX, function);
-        lua_pcall(state, 0, 0, 0)
-    }
+/// A compiled chunk.
+struct Code {
+    /// Its number in the registry.
+    function: c_int,
+    /// Where it finds its words if it is a script.
+    words: Words,
+    is_short: bool,
 }
 
 /// Text to be compiled.
@@ -417,7 +444,7 @@ struct Chunk<'a> {
     is_script: bool,
     /// Its code, for as long as this takes to look at it.
     dump: Vec<u8>,
-    result: Result<(c_int, Words), String>,
+    result: Result<Code, String>,
 }
 
 impl Chunk<'_> {
@@ -425,25 +452,28 @@ impl Chunk<'_> {
     const LOOKED_AT_MAX: usize = 64 << 10;
 
     /// Looks at the code of the script at the top, and gives it the globals that it may have.
+    /// Returns where it finds its words, and whether it is short.
     ///
     /// # Safety
     /// As for [`crate::stack`].
-    unsafe fn set_globals(&mut self, state: State) -> Words {
+    unsafe fn set_globals(&mut self, state: State) -> (Words, bool) {
         if !self.is_script || self.body.len() > Chunk::LOOKED_AT_MAX {
-            return Words::Globals;
+            return (Words::Globals, false);
         }
         // SAFETY: As promised. Errors of the dump end in it, and what collects it lives as long.
-        unsafe {
+        let is_short = unsafe {
             let function = lua_gettop(state);
             let dumped = lua_dump_(state, collect_dump, (&raw mut self.dump).cast());
             lua_settop(state, function);
-            if dumped != 0 || !bytecode::only_indexes(&self.dump) {
-                return Words::Globals;
+            let traits = bytecode::traits(&self.dump);
+            if dumped != 0 || !traits.only_indexes {
+                return (Words::Globals, false);
             }
             lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.direct_globals);
             lua_setfenv(state, function);
-        }
-        Words::Reused
+            traits.is_short
+        };
+        (Words::Reused, is_short)
     }
 }
 
@@ -478,9 +508,9 @@ pub(crate) unsafe extern "C-unwind" fn load(state: State) -> c_int {
         let status =
             luaL_loadbuffer(state, body.as_ptr().cast(), body.len(), chunk.name.as_ptr().cast());
         if status == LUA_OK {
-            let words = chunk.set_globals(state);
+            let (words, is_short) = chunk.set_globals(state);
             let function = luaL_ref(state, LUA_REGISTRYINDEX);
-            chunk.result = Ok((function, words));
+            chunk.result = Ok(Code { function, words, is_short });
         } else {
             let text = bytes(state, -1).unwrap_or(b"unknown error");
             chunk.result = Err(String::from_utf8_lossy(text).into_owned());

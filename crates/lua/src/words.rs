@@ -22,8 +22,42 @@ pub(crate) enum Words {
 pub(crate) struct Reused {
     /// Elements that they may have.
     counts: [usize; 2],
+    /// The elements of `ARGV`: most calls of a script have the same.
+    args: [Kept; REUSED_WORDS_MAX],
     /// Tables for one run replace them.
     are_replaced: bool,
+}
+
+/// A copy of a short word that is in a table.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    /// [`Kept::NONE`] if the word is not kept.
+    length: u8,
+    bytes: [u8; Kept::BYTES_MAX],
+}
+
+impl Default for Kept {
+    fn default() -> Kept {
+        Kept { length: Kept::NONE, bytes: [0; Kept::BYTES_MAX] }
+    }
+}
+
+impl Kept {
+    const BYTES_MAX: usize = 15;
+    const NONE: u8 = u8::MAX;
+
+    #[inline]
+    fn is(&self, word: &[u8]) -> bool {
+        usize::from(self.length) == word.len() && self.bytes.get(..word.len()) == Some(word)
+    }
+
+    fn keep(&mut self, word: &[u8]) {
+        self.length = Kept::NONE;
+        if let Some(place) = self.bytes.get_mut(..word.len()) {
+            place.copy_from_slice(word);
+            self.length = word.len() as u8;
+        }
+    }
 }
 
 /// The tables are used again for up to this many words each,
@@ -66,14 +100,7 @@ pub(crate) unsafe fn pass(state: State, core: *mut Core, to: Words, words: [&[&[
                 }
                 lua_settop(state, -2);
             }
-            Words::Reused if fit(words) => {
-                let tables = [(*core).places.reused_keys, (*core).places.reused_argv];
-                for ((table, words), count) in
-                    tables.into_iter().zip(words).zip(&mut (*core).reused.counts)
-                {
-                    fill(state, table, words, count);
-                }
-            }
+            Words::Reused if fit(words) => fill_both(state, core, words),
             Words::Reused => {
                 (*core).reused.are_replaced = true;
                 words.iter().for_each(|words| push_all(state, words));
@@ -92,19 +119,66 @@ fn fit(words: [&[&[u8]]; 2]) -> bool {
     are_few && bytes() <= REUSED_BYTES_MAX
 }
 
-/// Replaces a table's elements, of which it has `count`.
-unsafe fn fill(state: State, table: c_int, words: &[&[u8]], count: &mut usize) {
+/// As [`pass`] for [`Words::Reused`], where nothing but the tables' elements has to be exchanged, and
+/// without raising an error: what the words take may exceed the machine's limit. Whether that
+/// was so.
+///
+/// # Safety
+/// As for [`pass`].
+pub(crate) unsafe fn refill(state: State, core: *mut Core, words: [&[&[u8]]; 2]) -> bool {
+    // SAFETY: As promised.
+    unsafe {
+        if (*core).has_keys || (*core).reused.are_replaced || !fit(words) {
+            return false;
+        }
+        let max = std::mem::replace(&mut (*core).memory.max, usize::MAX);
+        fill_both(state, core, words);
+        (*core).memory.max = max;
+    }
+    true
+}
+
+unsafe fn fill_both(state: State, core: *mut Core, [keys, args]: [&[&[u8]]; 2]) {
+    // SAFETY: As promised by the callers. No part of the core is borrowed during a call.
+    unsafe {
+        fill(state, (*core).places.reused_keys, keys, &raw mut (*core).reused.counts[0], None);
+        let kept = Some(&raw mut (*core).reused.args);
+        fill(state, (*core).places.reused_argv, args, &raw mut (*core).reused.counts[1], kept);
+    }
+}
+
+/// Replaces a table's elements, of which it has `count`, and of which some are in `kept`.
+unsafe fn fill(
+    state: State,
+    table: c_int,
+    words: &[&[u8]],
+    count: *mut usize,
+    kept: Option<*mut [Kept; REUSED_WORDS_MAX]>,
+) {
     // SAFETY: As promised by the caller. A string that there is no memory for ends this: until then
-    // the table has the elements of both.
+    // the table has the elements of both, and none is kept that the table does not have.
     unsafe {
         lua_rawgeti_(state, LUA_REGISTRYINDEX, table);
         let before = *count;
         *count = before.max(words.len());
         for (index, word) in words.iter().enumerate() {
+            let mut kept = kept.map(|kept| &mut (*kept)[index]);
+            if kept.as_ref().is_some_and(|kept| kept.is(word)) {
+                continue;
+            }
+            if let Some(kept) = &mut kept {
+                kept.length = Kept::NONE;
+            }
             push_bytes(state, word);
             lua_rawseti_(state, -2, index as c_int + 1);
+            if let Some(kept) = kept {
+                kept.keep(word);
+            }
         }
         for index in words.len()..before {
+            if let Some(kept) = kept {
+                (*kept)[index].length = Kept::NONE;
+            }
             lua_pushnil(state);
             lua_rawseti_(state, -2, index as c_int + 1);
         }

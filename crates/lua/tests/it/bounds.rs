@@ -1,7 +1,7 @@
 //! Scripts that would run or grow without end.
 
 use crate::host::{TestHost, reply_of, vm};
-use ladon_lua::{Vm, VmOptions};
+use ladon_lua::{Ended, Vm, VmOptions, sha1_hex};
 use ladon_resp::Proto;
 
 fn stopped(vm: &mut Vm, body: &str, ticks: usize) {
@@ -58,6 +58,62 @@ fn a_command_can_end_the_script() {
     let body = "for i = 1, 10 do pcall(redis.call, 'stop') end";
     assert_eq!(reply_of(&mut vm, &mut host, body, (&[], &[]), Proto::Resp2), None);
     assert_eq!(host.calls, 1, "after a stop no command is run");
+}
+
+/// Short scripts run without the hook that stops others.
+#[test]
+fn nothing_else_runs_as_short_scripts_do() {
+    let mut vm = vm();
+    let run_short = |vm: &mut Vm| {
+        for _ in 0..100 {
+            let mut host = TestHost::default();
+            let reply = reply_of(vm, &mut host, "return #KEYS", (&[], &[]), Proto::Resp2);
+            assert_eq!(reply.unwrap(), ":0\r\n");
+        }
+    };
+    for body in [
+        "while true do end",
+        "::again:: goto again",
+        "local function f() return f() end f()",
+        "return loadstring('while true do end')()",
+        "coroutine.wrap(function() while true do end end)()",
+        "local t = {} for i = 1, 5000 do t[i] = 'x' end while true do table.foreach(t, type) end",
+    ] {
+        run_short(&mut vm);
+        stopped(&mut vm, body, 3);
+    }
+    for body in ["redis.call('stop') return 1", "redis.pcall('stop') return redis.call('stop')"] {
+        run_short(&mut vm);
+        stopped(&mut vm, body, 0);
+    }
+}
+
+/// Words of short scripts are passed without a protected call.
+#[test]
+fn a_full_machine_survives_words() {
+    let options = VmOptions { memory_bytes_max: 2 << 20, ..VmOptions::default() };
+    let mut vm = Vm::new(options);
+    let short = b"local x = ARGV[1] .. KEYS[1] return redis.call('echo', x)";
+    let short = vm.load(&sha1_hex(short), short).unwrap();
+    let is_full = (0..100_000).any(|number| {
+        let body = format!("return {{{number}, 'x{number}', {{'y{number}'}}}}");
+        vm.load(&sha1_hex(body.as_bytes()), body.as_bytes()).is_err()
+    });
+    assert!(is_full);
+    let mut replies = Vec::new();
+    for number in 0..1000 {
+        let word = vec![b'a' + number as u8 % 26; number * 2];
+        let mut out = Vec::new();
+        let words: [&[u8]; 2] = [&word, b"y"];
+        let host = &mut TestHost::default();
+        let ended = vm.run(&short, &words, &words, Proto::Resp2, host, &mut out);
+        assert_eq!(ended, Ended::Replied);
+        let is_refused = out.starts_with(b"-ERR not enough memory");
+        assert!(is_refused || out.starts_with(b"*1\r\n$"), "{}", out.escape_ascii());
+        assert!(vm.memory_bytes() < (2 << 20) + (1 << 18), "{}", vm.memory_bytes());
+        replies.push(is_refused);
+    }
+    assert!(replies.contains(&true), "the machine was not full");
 }
 
 #[test]

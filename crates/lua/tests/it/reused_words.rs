@@ -26,7 +26,11 @@ const LENGTHS: [&str; 4] = [
 fn each_run_has_its_own_words() {
     let long = vec![b'x'; 10_000];
     let many = vec![&b"m"[..]; 100];
-    let runs: [(Words<'_>, Words<'_>, &str); 7] = [
+    let runs: [(Words<'_>, Words<'_>, &str); 11] = [
+        (&[b"k"], &[b"1", b""], "1 2 k "),
+        (&[b"k"], &[b"", b"fifteen letters"], "1 2 k fifteen letters"),
+        (&[b"k"], &[b"1", b"sixteen letters!"], "1 2 k sixteen letters!"),
+        (&[b"k"], &[b"1", b"sixteen letters?"], "1 2 k sixteen letters?"),
         (&[b"k"], &[b"1", b"2"], "1 2 k 2"),
         (&[], &[], "0 0 nil nil"),
         (&[b"a", b"b", b"c"], &[b"1"], "3 1 a nil"),
