@@ -37,3 +37,24 @@ fn a_thread_keeps_few_bytes_of_scripts_compiled() {
     assert!(reply.starts_with(b"-NOSCRIPT"));
     node.end(client);
 }
+
+/// What a script has replaced is kept until its end, and takes long to drop then.
+#[test]
+fn large_values_are_left_to_those_who_have_time() {
+    for body in [
+        "return redis.call('set', KEYS[1], 'x')",
+        "return redis.call('del', KEYS[1])",
+        "return redis.call('rename', KEYS[2], KEYS[1])",
+        "return redis.call('flushdb')",
+        "redis.call('sadd', KEYS[1], 'more') return redis.call('set', KEYS[1], 'x')",
+    ] {
+        let node = TestNode::new().without_rehearsals();
+        let mut client = node.client();
+        let members: Vec<String> = (0..2000).map(|number| format!("member{number}")).collect();
+        node.run(&mut client, &format!("SADD large {}", members.join(" ")));
+        node.run(&mut client, "SET small x");
+        node.request(&mut client, &[b"EVAL", body.as_bytes(), b"2", b"large", b"small"]);
+        let bytes: usize = client.scratch.garbage.iter().map(|garbage| garbage.bytes()).sum();
+        assert!(bytes > 20_000, "{body}: {bytes}");
+    }
+}

@@ -138,6 +138,23 @@ pub(super) enum Step {
     Watchers { db: DbId, partition: usize, before: Vec<WatcherBefore> },
 }
 
+impl Step {
+    /// Whether it has something that must not be dropped on the spot. Most steps of scripts, which
+    /// count and set short strings, have nothing.
+    #[inline]
+    fn may_hold_garbage(&self) -> bool {
+        match self {
+            Step::Key(saved) => match &saved.before {
+                Before::Missing => false,
+                Before::Present { value, .. } => {
+                    matches!(value, Value::Object(_) | Value::Changed { .. })
+                }
+            },
+            _ => true,
+        }
+    }
+}
+
 /// A key as it was.
 pub(super) struct Saved {
     pub(super) db: DbId,
@@ -469,15 +486,8 @@ impl Tx<'_> {
         self.scratch.undoable = false;
         let Some(mut undo) = self.scratch.undo.take() else { return };
         undo.flags.drain(..).for_each(|flag| flag.touch());
-        for step in undo.steps.drain(..) {
-            match step {
-                Step::Key(Saved { before: Before::Present { value, .. }, .. }) => {
-                    self.scratch.discard_saved(value);
-                }
-                Step::Flushed(flushed) => self.scratch.garbage.extend(flushed.into_garbage()),
-                Step::LibrariesTaken(before) => self.scratch.garbage.push(Garbage::of(before)),
-                _ => {}
-            }
+        if undo.steps.iter().any(Step::may_hold_garbage) {
+            undo.steps.drain(..).for_each(|step| self.scratch.discard_step(step));
         }
         undo.clear();
         self.scratch.undo = Some(undo);
@@ -485,6 +495,18 @@ impl Tx<'_> {
 }
 
 impl Scratch {
+    /// Drops what a step would have restored, or leaves it to the garbage.
+    fn discard_step(&mut self, step: Step) {
+        match step {
+            Step::Key(Saved { before: Before::Present { value, .. }, .. }) => {
+                self.discard_saved(value);
+            }
+            Step::Flushed(flushed) => self.garbage.extend(flushed.into_garbage()),
+            Step::LibrariesTaken(before) => self.garbage.push(Garbage::of(before)),
+            _ => {}
+        }
+    }
+
     /// Drops a saved value, or leaves it to the garbage.
     pub(super) fn discard_saved(&mut self, value: Value) {
         match value {
