@@ -313,8 +313,8 @@ impl Batch {
     }
 }
 
-/// Hashes a request's keys for prefetching, and returns the first one's hash if it is where most
-/// commands have it.
+/// Hashes a request's keys for prefetching, and returns the first one's hash if its place is easily
+/// found.
 #[inline]
 fn hash_keys(
     node: &Node,
@@ -331,8 +331,9 @@ fn hash_keys(
             let count = usize::try_from(count.unwrap_or(0)).unwrap_or(0).min(REQUESTS_MAX);
             let found = args.iter().skip(usize::from(count_at) + 1).step_by(usize::from(step));
             let hashes = found.take(count).map(|arg| node.keyspace.hash(arg.of(input)));
+            let first = keys.len();
             keys.extend(hashes.map(|hash| Ahead { db, hash }));
-            return None;
+            return keys.get(first).map(|key| key.hash);
         }
         _ => return None,
     };

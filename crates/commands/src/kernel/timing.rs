@@ -7,7 +7,9 @@
 //! is measured exactly outside a batch, or while a setting asks for less than a millisecond.
 //!
 //! Of commands that are measured one behind the other, each begins when the one before it ends,
-//! which saves every other reading. The quick commands of a script share the script's time.
+//! which saves every other reading. The quick commands of a script share the script's time. A short
+//! script that runs a few quick commands is quick itself, which shows while it runs: until then it
+//! counts as if it were.
 
 use crate::kernel::command_id::CommandId;
 use crate::kernel::command_logs::CommandLog;
@@ -72,7 +74,8 @@ impl Local {
     /// Called before a command runs; pass the result to [`Local::stop`].
     #[inline]
     pub(crate) fn start(&mut self, node: &Node, spec: &CommandSpec, args: &[&[u8]]) -> Started {
-        if self.timing.since_ns.is_some() && !self.timing.exact && is_quick(spec, args) {
+        let shares = self.timing.since_ns.is_some() && !self.timing.exact;
+        if shares && (is_quick(spec, args) || runs_script(spec) && are_small(args)) {
             return Started(SHARED);
         }
         if let Some(since_ns) = self.timing.since_ns {
@@ -85,6 +88,19 @@ impl Local {
             return Started(now_ns);
         }
         Started(node.clock.monotonic_ns())
+    }
+
+    /// The script that is about to run is not quick: it begins now.
+    pub(crate) fn measure_script(&mut self, node: &Node) {
+        self.settle_now(node);
+        if let Some(since_ns) = self.timing.since_ns {
+            self.measure_script_from(since_ns);
+        }
+    }
+
+    /// The script that runs, and began at this moment, monotonic nanoseconds, is not quick.
+    pub(crate) fn measure_script_from(&mut self, began_ns: u64) {
+        self.timing.script_began_ns.get_or_insert(began_ns);
     }
 
     /// When the command that runs began, or a moment before. Monotonic nanoseconds.
@@ -105,7 +121,11 @@ impl Local {
     ) {
         match self.timing.since_ns {
             Some(since_ns) if started.0 == SHARED => {
-                if reply_bytes <= QUICK_BYTES_MAX {
+                if self.script.is_none()
+                    && let Some(began_ns) = self.timing.script_began_ns
+                {
+                    self.stop_exactly(node, session, id, args, began_ns, reply_bytes);
+                } else if reply_bytes <= QUICK_BYTES_MAX {
                     self.timing.count(id);
                 } else {
                     // The quick commands before it took almost none of this time.
@@ -120,6 +140,7 @@ impl Local {
     /// Pauses the measurement of a command whose reply continues: returns the nanoseconds so far,
     /// for [`Local::finish`].
     pub(crate) fn pause(&mut self, node: &Node, started: Started) -> u64 {
+        self.timing.script_began_ns = None;
         let now_ns = node.clock.monotonic_ns();
         let started_ns = match self.timing.since_ns {
             Some(since_ns) if started.0 == SHARED => since_ns,
@@ -141,6 +162,9 @@ impl Local {
         started_ns: u64,
         reply_bytes: usize,
     ) {
+        if self.script.is_none() {
+            self.timing.script_began_ns = None;
+        }
         let now_ns = node.clock.monotonic_ns();
         let nanoseconds = now_ns.saturating_sub(started_ns);
         if let Some(since_ns) = self.timing.since_ns {
@@ -252,8 +276,15 @@ impl Local {
         }
         let tracking = node.settings.latency_tracking();
         let mut pending = std::mem::take(&mut self.timing.pending);
+        let begun = self.undoable.as_mut();
+        let before = begun.map(|begun| std::mem::take(&mut begun.pending)).unwrap_or_default();
         for (id, count) in pending.drain(..) {
-            self.record(id, count, nanoseconds / total, tracking);
+            self.enter(id, count, nanoseconds / total, tracking);
+            if let Some(begun) = &mut self.undoable {
+                let earlier = before.iter().find(|(other, _)| *other == id);
+                let count = count - earlier.map_or(0, |(_, count)| *count);
+                begun.counted(id, count, nanoseconds / total * count);
+            }
         }
         self.timing.pending = pending;
     }
@@ -267,6 +298,10 @@ impl Local {
         if let Some(begun) = &mut self.undoable {
             begun.counted(id, times, nanoseconds * times);
         }
+        self.enter(id, times, nanoseconds, tracking);
+    }
+
+    fn enter(&mut self, id: CommandId, times: u64, nanoseconds: u64, tracking: bool) {
         let stats = self.stats.command(id);
         stats.calls.add(times);
         stats.nanoseconds.add(nanoseconds * times);
@@ -282,6 +317,12 @@ impl Local {
 pub(crate) struct Started(u64);
 
 impl Started {
+    /// The command is timed together with its batch.
+    #[inline]
+    pub(crate) fn is_shared(self) -> bool {
+        self.0 == SHARED
+    }
+
     /// The same, begun this many nanoseconds earlier.
     pub(crate) fn earlier(self, nanoseconds: u64) -> Started {
         if self.0 == SHARED { self } else { Started(self.0.saturating_sub(nanoseconds).max(1)) }
@@ -291,9 +332,18 @@ impl Started {
 /// Whether a command is quick by nature, and has few and short arguments.
 #[inline]
 pub fn is_quick(spec: &CommandSpec, args: &[&[u8]]) -> bool {
-    spec.flags.0 & (Flags::FAST.0 | Flags::QUICK.0) != 0
-        && args.len() <= QUICK_ARGUMENTS_MAX
-        && args[1..].iter().all(|arg| arg.len() <= QUICK_BYTES_MAX)
+    spec.flags.0 & (Flags::FAST.0 | Flags::QUICK.0) != 0 && are_small(args)
+}
+
+#[inline]
+fn are_small(args: &[&[u8]]) -> bool {
+    args.len() <= QUICK_ARGUMENTS_MAX && args[1..].iter().all(|arg| arg.len() <= QUICK_BYTES_MAX)
+}
+
+/// Whether a command runs one script or function, and nothing else.
+#[inline]
+fn runs_script(spec: &CommandSpec) -> bool {
+    spec.flags.has(Flags::RUNS_SCRIPT)
 }
 
 fn wants_exact(node: &Node) -> bool {

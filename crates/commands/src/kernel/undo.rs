@@ -10,6 +10,7 @@ use crate::kernel::ctx::{Ctx, Data};
 use crate::kernel::invoke::{self, Caller, Command};
 use crate::kernel::outcome::Flow;
 use crate::kernel::undoable_counts::Begun;
+use smallvec::SmallVec;
 
 /// Runs a command as `EXEC` would, and takes it back.
 #[cold]
@@ -38,11 +39,11 @@ impl Ctx<'_> {
     pub fn make_undoable(&mut self) {
         self.tx().make_undoable();
         if self.local.undoable.is_none() {
-            // Quick commands are counted together with their batch: those before are not taken
-            // back.
-            self.local.settle_now(self.node);
             let (counted, errors) = std::mem::take(&mut self.local.spare_counts);
             self.local.undoable = Some(Begun {
+                // Quick commands are counted together with their batch: those before are not taken
+                // back.
+                pending: SmallVec::from_slice(&self.local.timing.pending),
                 counted,
                 errors,
                 monitored: self.local.monitored.len(),
@@ -77,8 +78,9 @@ impl Ctx<'_> {
     pub fn abort(&mut self) {
         self.tx().abort();
         self.deferred = None;
-        self.local.settle_now(self.node);
         let Some(begun) = self.local.undoable.take() else { return };
+        self.local.timing.pending.clear();
+        self.local.timing.pending.extend_from_slice(&begun.pending);
         self.local.monitored.truncate(begun.monitored);
         self.local.unpublished.truncate(begun.unpublished);
         self.local.joined_late.retain(|(before, ..)| *before <= begun.unpublished);

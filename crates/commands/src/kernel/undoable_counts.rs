@@ -4,10 +4,13 @@ use crate::kernel::command_id::CommandId;
 use crate::kernel::rng::Rng;
 use crate::kernel::stats::{ThreadStats, error_code};
 use ladon_resp::Proto;
+use smallvec::SmallVec;
 
 /// The state of a thread and a session when the transaction became undoable, and what was counted
 /// since.
 pub(crate) struct Begun {
+    /// Quick commands of the batch that were not counted yet.
+    pub(crate) pending: SmallVec<[(CommandId, u64); 4]>,
     pub(crate) counted: Vec<Counted>,
     /// Errors that they were answered with; a script may make millions of the same kind.
     pub(crate) errors: Vec<CountedError>,
@@ -56,6 +59,9 @@ impl Begun {
 
     /// A command ran so many times, for so long altogether.
     pub(crate) fn counted(&mut self, id: CommandId, times: u64, nanoseconds: u64) {
+        if times == 0 {
+            return;
+        }
         match self.counted.iter_mut().find(|(other, ..)| *other == id) {
             Some((_, count, sum)) => (*count, *sum) = (*count + times, *sum + nanoseconds),
             None => self.counted.push((id, times, nanoseconds)),

@@ -6,8 +6,9 @@ use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::scripts::cache::{Digest, Script};
 use crate::kernel::scripts::running::Kind;
 use crate::kernel::scripts::shebang;
-use crate::kernel::scripts::thread_vm::{Compiled, ThreadVm};
+use crate::kernel::scripts::thread_vm::{Compiled, Place, ThreadScripts, ThreadVm, check};
 use crate::scripting::runner::{self, Task};
+use ladon_lua::Vm;
 use std::sync::Arc;
 
 pub(super) fn eval(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -40,10 +41,12 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], source: Source, read_only: bool) -> Co
     }
     let (keys, arguments) = split(args, "value is not an integer or out of range")?;
     runner::with_vm(ctx, |ctx: &mut Ctx<'_>, thread_vm| {
-        let Compiled { script, handle } = match source {
-            Source::Body => of_body(ctx, thread_vm, args[1], false)?,
-            Source::Digest => of_digest(ctx, thread_vm, args[1])?,
+        let ThreadVm { machine, scripts, .. } = thread_vm;
+        let place = match source {
+            Source::Body => of_body(ctx, (scripts, &mut machine.vm), args[1], false)?,
+            Source::Digest => of_digest(ctx, (scripts, &mut machine.vm), args[1])?,
         };
+        let Compiled { script, handle } = scripts.at(place);
         let task = Task {
             arguments: args,
             kind: Kind::Script,
@@ -52,10 +55,11 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], source: Source, read_only: bool) -> Co
             read_only,
             learnt: &script.learnt,
             keys,
+            is_short: handle.is_short(),
         };
         let proto = ctx.reply.proto();
-        runner::run(ctx, thread_vm, task, |vm, host, out| {
-            vm.run(&handle, keys, arguments, proto, host, out)
+        runner::run(ctx, machine, task, |vm, host, out| {
+            vm.run(handle, keys, arguments, proto, host, out)
         })
     })
 }
@@ -83,22 +87,26 @@ fn unknown_script() -> CommandError {
     CommandError::text("NOSCRIPT No matching script. Please use EVAL.")
 }
 
+/// The scripts that are compiled, and what compiles others.
+type Scripts<'a> = (&'a mut ThreadScripts, &'a mut Vm);
+
 /// The script of a digest, in digits of either case.
 fn of_digest(
-    ctx: &Ctx<'_>,
-    thread_vm: &mut ThreadVm,
+    ctx: &mut Ctx<'_>,
+    (scripts, vm): Scripts<'_>,
     digits: &[u8],
-) -> Result<Compiled, CommandError> {
+) -> Result<Place, CommandError> {
     // Clients send lower case, as `SCRIPT LOAD` replied.
-    if let Some(compiled) = digits.try_into().ok().and_then(|it| thread_vm.find(ctx.node, it)) {
-        return Ok(compiled);
+    if let Some(place) = digits.try_into().ok().and_then(|it| scripts.find(ctx.node, it)) {
+        return Ok(place);
     }
     let digest = digest_of_digits(digits).ok_or_else(unknown_script)?;
-    if let Some(compiled) = thread_vm.find(ctx.node, &digest) {
-        return Ok(compiled);
+    if let Some(place) = scripts.find(ctx.node, &digest) {
+        return Ok(place);
     }
     let script = ctx.node.scripts.cache.find(&digest).ok_or_else(unknown_script)?;
-    thread_vm.compile(ctx.node, script)
+    ctx.local.measure_script(ctx.node);
+    scripts.compile(ctx.node, vm, script)
 }
 
 /// A digest in lower case, if it has the length of one.
@@ -110,22 +118,23 @@ pub(super) fn digest_of_digits(digits: &[u8]) -> Option<Digest> {
 
 /// The script of a source, which is kept.
 pub(super) fn of_body(
-    ctx: &Ctx<'_>,
-    thread_vm: &mut ThreadVm,
+    ctx: &mut Ctx<'_>,
+    (scripts, vm): Scripts<'_>,
     body: &[u8],
     loaded: bool,
-) -> Result<Compiled, CommandError> {
+) -> Result<Place, CommandError> {
     let cache = &ctx.node.scripts.cache;
     let digest = ladon_lua::sha1_hex(body);
-    if !loaded && let Some(compiled) = thread_vm.find(ctx.node, &digest) {
-        return Ok(compiled);
+    if !loaded && let Some(place) = scripts.find(ctx.node, &digest) {
+        return Ok(place);
     }
+    ctx.local.measure_script(ctx.node);
     let known: Option<Arc<Script>> = cache.find(&digest).filter(|_| !loaded);
     if let Some(script) = known {
-        return thread_vm.compile(ctx.node, script);
+        return scripts.compile(ctx.node, vm, script);
     }
     let (flags, rest) = shebang::parse(body)?;
-    let handle = thread_vm.check(&digest, rest)?;
+    let handle = check(vm, &digest, rest)?;
     let script = cache.keep(digest, rest, flags, loaded);
-    Ok(thread_vm.keep(ctx.node, script, handle))
+    Ok(scripts.keep(ctx.node, vm, script, handle))
 }

@@ -13,6 +13,7 @@ use crate::kernel::scripts;
 use crate::kernel::scripts::running::{Kind, LongRun};
 use crate::kernel::scripts::shebang::ScriptFlags;
 use crate::kernel::spec::{Handler, LockNeed};
+use crate::kernel::timing::Started;
 use crate::scripting::runner::{Task, Wanted, log_takes_none};
 use ladon_engine::{Grown, Locks};
 use ladon_lua::{Host, LogLevel, Stop};
@@ -48,6 +49,10 @@ pub(super) struct RunHost<'h, 'a> {
     began_ns: u64,
     /// The script runs long.
     is_long: bool,
+    /// Commands that it ran while it was timed together with its batch.
+    quick_calls: u32,
+    /// It is measured on its own.
+    is_measured: bool,
     pub(super) stopped: Option<Stopped>,
     counted: Counted,
 }
@@ -96,6 +101,8 @@ impl<'h, 'a> RunHost<'h, 'a> {
             wrote: false,
             began_ns,
             is_long: false,
+            quick_calls: 0,
+            is_measured: !task.is_short,
             stopped: None,
             counted: Counted::default(),
         }
@@ -107,6 +114,9 @@ impl<'h, 'a> RunHost<'h, 'a> {
             return Err(Stopped::Killed);
         }
         self.leave_long();
+        if !std::mem::replace(&mut self.is_measured, true) {
+            self.ctx.local.measure_script_from(self.began_ns);
+        }
         self.ctx.abort();
         self.counted = Counted::default();
         (self.proto, self.wrote) = (Proto::Resp2, false);
@@ -266,6 +276,17 @@ impl<'h, 'a> RunHost<'h, 'a> {
         }
     }
 
+    /// A script that runs few and quick commands is timed together with its batch, as these are.
+    #[inline]
+    fn times_with_batch(&mut self, command: Started) {
+        const QUICK_CALLS_MAX: u32 = 4;
+        self.quick_calls += 1;
+        if self.quick_calls > QUICK_CALLS_MAX || !command.is_shared() {
+            self.is_measured = true;
+            self.ctx.local.measure_script_from(self.began_ns);
+        }
+    }
+
     fn publish_held(&mut self) {
         let held = self.ctx.tx().held_partitions();
         self.ctx.node.scripts.running.holds(self.ctx.local.thread, &held);
@@ -288,8 +309,11 @@ impl Host for RunHost<'_, '_> {
             }
         };
         self.lock(&command)?;
-        let ctx = &mut *self.ctx;
-        let (at, started) = (reply.len(), ctx.local.start(ctx.node, command.spec, arguments));
+        let started = self.ctx.local.start(self.ctx.node, command.spec, arguments);
+        if !self.is_measured {
+            self.times_with_batch(started);
+        }
+        let (ctx, at) = (&mut *self.ctx, reply.len());
         ctx.reply.exchange(reply);
         ctx.reply.set_proto(self.proto);
         if ctx.node.keyspace.spaces.has_mounts() {

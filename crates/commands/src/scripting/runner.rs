@@ -22,7 +22,7 @@ use crate::kernel::monitored;
 use crate::kernel::scripts::learnt::Learnt;
 use crate::kernel::scripts::running::Kind;
 use crate::kernel::scripts::shebang::ScriptFlags;
-use crate::kernel::scripts::thread_vm::ThreadVm;
+use crate::kernel::scripts::thread_vm::{Machine, ThreadVm};
 use crate::scripting::host::{Counted, RunHost, Stopped};
 use ladon_engine::{Locks, PARTITIONS, partition_of};
 use ladon_lua::{Ended, Host, Vm};
@@ -46,20 +46,30 @@ pub(crate) struct Task<'a> {
     pub(crate) learnt: &'a Learnt,
     /// The keys that the client declares.
     pub(crate) keys: &'a [&'a [u8]],
+    /// It ends after few instructions.
+    pub(crate) is_short: bool,
 }
 
 /// Runs a task: `enter` enters the virtual machine, which appends the reply to the buffer. It may
 /// be called several times.
 pub(crate) fn run(
     ctx: &mut Ctx<'_>,
-    thread_vm: &mut ThreadVm,
+    machine: &mut Machine,
     task: Task<'_>,
     mut enter: impl FnMut(&mut Vm, &mut dyn Host, &mut Vec<u8>) -> Ended,
 ) -> CommandResult {
     admit(ctx, &task)?;
+    if !task.is_short {
+        ctx.local.measure_script(ctx.node);
+    }
     let (in_exec, rehearses) = (ctx.in_exec, ctx.local.rehearses);
     let mut wanted = Wanted::default();
-    task.keys.iter().for_each(|key| wanted.add(ctx.keyspace().hash(key)));
+    for (at, key) in task.keys.iter().enumerate() {
+        let known = ctx.first_key.filter(|_| at == 0);
+        let hash = known.unwrap_or_else(|| ctx.keyspace().hash(key));
+        debug_assert_eq!(hash, ctx.keyspace().hash(key));
+        wanted.add(hash);
+    }
     if !in_exec {
         begin(ctx, &task, &wanted.hashes)?;
         ctx.make_undoable();
@@ -74,8 +84,8 @@ pub(crate) fn run(
     // As if it had been refused a lock at its end.
     let mut rehearses = cfg!(debug_assertions) && rehearses && !in_exec;
     let result = loop {
-        thread_vm.out.clear();
-        let ended = enter(&mut thread_vm.vm, &mut host, &mut thread_vm.out);
+        machine.out.clear();
+        let ended = enter(&mut machine.vm, &mut host, &mut machine.out);
         let Some(stopped) = host.stopped.take() else {
             debug_assert!(matches!(ended, Ended::Replied), "nobody stopped it");
             if std::mem::take(&mut rehearses) {
@@ -102,7 +112,7 @@ pub(crate) fn run(
     ctx.reply.set_proto(proto);
     ctx.local.replies_later = replies_later;
     match result {
-        Ok(()) => reply(ctx, &task, &thread_vm.out, &counted),
+        Ok(()) => reply(ctx, &task, &machine.out, &counted),
         Err(stopped) => Err(give_up(ctx, &task, stopped)),
     }
 }

@@ -4,13 +4,15 @@ use crate::kernel::args::is;
 use crate::kernel::ctx::Ctx;
 use crate::kernel::error::{CommandError, CommandResult};
 use crate::kernel::scripts::running::Kind;
+use crate::kernel::scripts::thread_vm::ThreadVm;
 use crate::scripting::eval;
 use crate::scripting::runner;
 
 pub(super) fn load(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     runner::with_vm(ctx, |ctx, thread_vm| {
-        let compiled = eval::of_body(ctx, thread_vm, args[2], true)?;
-        ctx.reply.bulk(compiled.script.digest);
+        let ThreadVm { machine, scripts, .. } = thread_vm;
+        let place = eval::of_body(ctx, (scripts, &mut machine.vm), args[2], true)?;
+        ctx.reply.bulk(scripts.at(place).script.digest);
         Ok(())
     })
 }

@@ -22,6 +22,7 @@ mod module_graph;
 mod mounts;
 mod random_commands;
 mod scan_guarantee;
+mod script_times;
 mod scripts;
 mod server;
 mod set_times;

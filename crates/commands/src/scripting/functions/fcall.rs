@@ -34,9 +34,10 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], read_only: bool) -> CommandResult {
             read_only,
             learnt: &callable.learnt,
             keys,
+            is_short: false,
         };
         let proto = ctx.reply.proto();
-        runner::run(ctx, thread_vm, task, |vm, host, out| {
+        runner::run(ctx, &mut thread_vm.machine, task, |vm, host, out| {
             vm.run_function(&callable.handle, &facts.name, keys, arguments, proto, host, out)
         })
     })
@@ -55,8 +56,8 @@ fn find(
     let (found, depends) =
         ctx.on_and_depends(Locks::Partition(0), |tx| tx.library_with_function(name))?;
     let (library, at) = found.ok_or(CommandError::text("ERR Function not found"))?;
-    let ThreadVm { vm, functions, .. } = thread_vm;
-    functions.load(vm, &library, depends, &*node.clock)?;
+    let ThreadVm { machine, functions, .. } = thread_vm;
+    functions.load(&mut machine.vm, &library, depends, &*node.clock)?;
     let name = &library.body.functions[at].name;
     functions.find(name).ok_or_else(|| {
         // Its code, run again, has not registered what it registered when it was loaded.

@@ -7,12 +7,22 @@ use ladon_record::{Gate, Lsn};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// A clock that moves when told.
-pub struct FakeClock(AtomicU64);
+/// A clock that moves when told, and counts how often its monotonic time is read.
+pub struct FakeClock(AtomicU64, AtomicU64, AtomicU64);
 
 impl FakeClock {
     pub fn new(unix_ms: u64) -> FakeClock {
-        FakeClock(AtomicU64::new(unix_ms))
+        FakeClock(AtomicU64::new(unix_ms), AtomicU64::new(0), AtomicU64::new(0))
+    }
+
+    /// From now on each reading of the monotonic time moves it by so much.
+    pub fn advance_when_read(&self, ms: u64) {
+        self.1.store(ms, Relaxed);
+    }
+
+    /// How often the monotonic time was read.
+    pub fn reads(&self) -> u64 {
+        self.2.load(Relaxed)
     }
 
     pub fn advance(&self, ms: u64) {
@@ -26,7 +36,9 @@ impl Clock for FakeClock {
     }
 
     fn monotonic_ns(&self) -> u64 {
-        self.0.load(Relaxed) * 1_000_000
+        self.2.fetch_add(1, Relaxed);
+        let step_ms = self.1.load(Relaxed);
+        (self.0.fetch_add(step_ms, Relaxed) + step_ms) * 1_000_000
     }
 }
 
