@@ -22,7 +22,15 @@ pub(super) enum NewId {
 }
 
 /// An id: `ms-seq`, or `ms`, whose sequence number is then `missing_seq`.
+#[inline]
 pub(super) fn strict(text: &[u8], missing_seq: u64) -> Result<StreamId, CommandError> {
+    match plain(text) {
+        Some(id) => Ok(id),
+        None => strict_of_any(text, missing_seq),
+    }
+}
+
+fn strict_of_any(text: &[u8], missing_seq: u64) -> Result<StreamId, CommandError> {
     let text = checked(text)?;
     match text.iter().position(|&byte| byte == b'-') {
         Some(at) => Ok(StreamId::new(number(&text[..at])?, number(&text[at + 1..])?)),
@@ -46,13 +54,16 @@ pub(super) fn all(texts: &[&[u8]]) -> Result<Vec<StreamId>, CommandError> {
 
 /// The id of an entry to add, other than `*`.
 pub(super) fn new(text: &[u8]) -> Result<NewId, CommandError> {
+    if let Some(id) = plain(text) {
+        return Ok(NewId::Given(id));
+    }
     let text = checked(text)?;
     if let Some(ms) = text.strip_suffix(b"-*")
         && !ms.contains(&b'-')
     {
         return Ok(NewId::OfTime(number(ms)?));
     }
-    strict(text, 0).map(NewId::Given)
+    strict_of_any(text, 0).map(NewId::Given)
 }
 
 /// The lower bound of an interval, which an opening parenthesis excludes.
@@ -77,6 +88,49 @@ pub(super) fn last(text: &[u8]) -> Result<StreamId, CommandError> {
 
 fn exclusive(text: &[u8]) -> Option<&[u8]> {
     text.strip_prefix(b"(").filter(|rest| !rest.is_empty())
+}
+
+/// An id as the server writes it: two parts, which are digits alone. Almost all ids are.
+fn plain(text: &[u8]) -> Option<StreamId> {
+    let (ms, rest) = digits(text)?;
+    let (seq, rest) = digits(rest.strip_prefix(b"-")?)?;
+    rest.is_empty().then(|| StreamId::new(ms, seq))
+}
+
+/// The number at the beginning, and what follows it; `None` if it may not fit.
+#[inline]
+fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
+    // More digits may not fit into 64 bits.
+    const DIGITS_MAX: usize = 19;
+    let (mut number, mut length) = match text.first_chunk().and_then(|first| eight_digits(*first)) {
+        Some(number) => (number, 8),
+        None => (0u64, 0),
+    };
+    for byte in &text[length..] {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+        length += 1;
+    }
+    (1..=DIGITS_MAX).contains(&length).then(|| (number, &text[length..]))
+}
+
+/// The number that eight digits make, all at once: times in milliseconds begin with as many.
+#[inline]
+fn eight_digits(text: [u8; 8]) -> Option<u64> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    // The first digit is in the lowest byte. Digits become 0 to 9, all other bytes more.
+    let digits = u64::from_le_bytes(text) ^ (EACH * u64::from(b'0'));
+    // The sum of a byte over 9 reaches the byte's highest bit, unless the byte itself has it.
+    if (digits.wrapping_add(EACH * (0x80 - 10)) | digits) & (EACH * 0x80) != 0 {
+        return None;
+    }
+    // Joins neighbours: single digits to pairs, pairs to fours, fours to the number.
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
 }
 
 /// As C reads it: up to a zero byte.
@@ -127,6 +181,14 @@ mod tests {
             ("0-0", id(0, 0)),
             ("18446744073709551615-18446744073709551615", Ok(StreamId::MAX)),
             ("18446744073709551616-0", Err(INVALID)),
+            ("9999999999999999999-1", id(9_999_999_999_999_999_999, 1)),
+            ("000000000000000000001-1", id(1, 1)),
+            ("1-99999999999999999999", Err(INVALID)),
+            ("12345678-87654321", id(12_345_678, 87_654_321)),
+            ("1700000000123-90909090909", id(1_700_000_000_123, 90_909_090_909)),
+            ("1234567:-1", Err(INVALID)),
+            ("/2345678-1", Err(INVALID)),
+            ("12345\u{b1}78-1", Err(INVALID)),
             ("1-", Err(INVALID)),
             ("-1", Err(INVALID)),
             ("-", Err(INVALID)),

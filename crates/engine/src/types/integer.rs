@@ -30,7 +30,7 @@ pub(crate) const INT_BYTES_MAX: usize = 20;
 /// The decimal form, written to the end of `digits`.
 #[inline]
 pub(crate) fn format_int(int: i64, digits: &mut [u8; INT_BYTES_MAX]) -> &[u8] {
-    let mut at = write_digits(int.unsigned_abs(), digits);
+    let mut at = write_digits(int.unsigned_abs(), digits, INT_BYTES_MAX);
     if int < 0 {
         at -= 1;
         digits[at] = b'-';
@@ -38,25 +38,38 @@ pub(crate) fn format_int(int: i64, digits: &mut [u8; INT_BYTES_MAX]) -> &[u8] {
     &digits[at..]
 }
 
-/// The decimal form of an unsigned integer, written to the end of `digits`.
-#[inline]
-pub(crate) fn format_u64(int: u64, digits: &mut [u8; INT_BYTES_MAX]) -> &[u8] {
-    let at = write_digits(int, digits);
-    &digits[at..]
-}
-
-/// Returns where the digits begin.
-#[inline]
-fn write_digits(mut rest: u64, digits: &mut [u8; INT_BYTES_MAX]) -> usize {
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            return at;
-        }
+/// The numbers below 100, two digits each: half as many divisions as with single digits.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
     }
+    pairs
+};
+
+/// Writes the decimal form so that it ends at `end`; returns where it begins.
+#[inline]
+pub(crate) fn write_digits<const N: usize>(
+    mut rest: u64,
+    digits: &mut [u8; N],
+    end: usize,
+) -> usize {
+    let mut at = end;
+    while rest >= 100 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[(rest % 100) as usize]);
+        rest /= 100;
+    }
+    if rest >= 10 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[rest as usize]);
+    } else {
+        at -= 1;
+        digits[at] = b'0' + rest as u8;
+    }
+    at
 }
 
 /// Appends the decimal form.
@@ -91,6 +104,19 @@ mod tests {
                 write_int(value, &mut out);
                 assert_eq!(out, text.as_bytes());
             }
+        }
+    }
+
+    #[test]
+    fn digits_are_those_of_the_standard_library() {
+        let powers = (0..20).map(|power| 10u64.pow(power));
+        let around = powers.flat_map(|power| [power - 1, power, power + 1, power / 7]);
+        for int in around.chain([u64::MAX, u64::MAX - 1]) {
+            let mut digits = [b'-'; INT_BYTES_MAX + 3];
+            let at = write_digits(int, &mut digits, INT_BYTES_MAX + 1);
+            let expected = format!("{int}--");
+            assert_eq!(digits[at..], *expected.as_bytes());
+            assert!(digits[..at].iter().all(|byte| *byte == b'-'));
         }
     }
 }

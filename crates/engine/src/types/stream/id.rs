@@ -1,6 +1,6 @@
 //! The id of an entry: a time in milliseconds, and a sequence number within that millisecond.
 
-use crate::types::integer::{INT_BYTES_MAX, format_u64};
+use crate::types::integer::{INT_BYTES_MAX, write_digits};
 use ladon_record::varint::{self, Sink};
 
 /// An entry's id; ids ascend with the entries.
@@ -53,16 +53,10 @@ impl StreamId {
     #[inline]
     pub fn with_text<R>(self, show: impl FnOnce(&[u8]) -> R) -> R {
         let mut text = [0; ID_TEXT_MAX];
-        let mut digits = [0; INT_BYTES_MAX];
-        let ms = format_u64(self.ms, &mut digits);
-        let mut length = ms.len();
-        text[..length].copy_from_slice(ms);
-        text[length] = b'-';
-        length += 1;
-        let seq = format_u64(self.seq, &mut digits);
-        text[length..length + seq.len()].copy_from_slice(seq);
-        length += seq.len();
-        show(&text[..length])
+        let dash = write_digits(self.seq, &mut text, ID_TEXT_MAX) - 1;
+        text[dash] = b'-';
+        let begin = write_digits(self.ms, &mut text, dash);
+        show(&text[begin..])
     }
 
     /// The id as text.
