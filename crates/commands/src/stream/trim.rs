@@ -56,7 +56,13 @@ pub(super) fn options<'a>(
         if is_add && *word == b"*" {
             break;
         }
-        let is_length = is(word, "maxlen");
+        // No option begins with a digit: this is an id, which need not be compared with them.
+        if is_add && word.first().is_some_and(u8::is_ascii_digit) {
+            options.id = id::new(word)?;
+            break;
+        }
+        // The usual spelling is quick to compare.
+        let is_length = *word == b"MAXLEN" || is(word, "maxlen");
         if (is_length || is(word, "minid")) && !more.is_empty() {
             if threshold.is_some() {
                 return Err(CommandError::text(

@@ -46,7 +46,12 @@ impl<'a> StreamEdit<'a> {
     }
 
     /// Trims the stream; returns how many entries were removed.
+    #[inline]
     pub fn trim(&mut self, trim: &Trim, references: References) -> usize {
+        if self.stream.is_short_enough(trim) { 0 } else { self.trim_long(trim, references) }
+    }
+
+    fn trim_long(&mut self, trim: &Trim, references: References) -> usize {
         let spared = match references {
             References::Spare => self.stream.trimmed_sparing(trim),
             _ => Spared { first: self.stream.trimmed(trim), others: Vec::new() },

@@ -23,6 +23,16 @@ pub struct Trim {
 }
 
 impl Stream {
+    /// Whether the stream's length alone says that the trim removes nothing, as with most of the
+    /// trims that come with an entry that is added.
+    #[inline]
+    pub(crate) fn is_short_enough(&self, trim: &Trim) -> bool {
+        let Threshold::Length(kept) = trim.threshold else { return false };
+        let extra = (self.len() as u64).saturating_sub(kept);
+        let first = || self.0.nodes.first().map_or(0, |(_, node)| u64::from(node.count));
+        extra == 0 || (trim.approximate && extra < first())
+    }
+
     /// Number of entries at the beginning that the trim removes.
     pub fn trimmed(&self, trim: &Trim) -> usize {
         let length = self.len();
