@@ -48,7 +48,8 @@ impl DerefMut for Buffer {
 
 /// Where room was not made before, it is made with slack.
 impl Sink for Buffer {
-    #[inline]
+    // Inlined everywhere: a call costs more than what it does, and varints are pushed bytewise.
+    #[inline(always)]
     fn push(&mut self, byte: u8) {
         self.reserve(1);
         self.0.push(byte);
@@ -79,8 +80,9 @@ impl Buffer {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         let length = self.0.len();
-        self.0.resize(length + bytes.len(), 0);
-        self.0[length..].copy_from_slice(bytes);
+        self.0.spare_capacity_mut()[..bytes.len()].write_copy_of_slice(bytes);
+        // SAFETY: the bytes after the first `length` were just written, within the capacity.
+        unsafe { self.0.set_len(length + bytes.len()) };
     }
 
     /// Bytes of memory that it takes.
