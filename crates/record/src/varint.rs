@@ -40,6 +40,15 @@ pub const fn bytes(value: u64) -> usize {
 /// Takes an integer off the front of `input`; `None` when it is cut short or over 64 bits.
 #[inline]
 pub fn take(input: &mut &[u8]) -> Option<u64> {
+    // Most integers are lengths, counts and differences of one byte.
+    if let [byte @ ..0x80, rest @ ..] = *input {
+        *input = rest;
+        return Some(u64::from(*byte));
+    }
+    take_long(input)
+}
+
+fn take_long(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for (index, &byte) in input.iter().enumerate().take(10) {
         let bits = u64::from(byte & 0x7f);

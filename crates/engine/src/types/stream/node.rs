@@ -88,7 +88,8 @@ struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     /// The next entry; `None` if it is malformed, or there is none.
-    #[inline]
+    // Inlined everywhere: looking for an entry takes all that precede it in its node.
+    #[inline(always)]
     fn take(&mut self) -> Option<Entry<'a>> {
         let head = varint::take(&mut self.rest)?;
         let id = StreamId::take_after(self.node_id, &mut self.rest)?;
