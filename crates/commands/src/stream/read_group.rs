@@ -261,7 +261,8 @@ impl Request<'_> {
     ) -> usize {
         let Request { group, consumer, now_ms: at_ms, .. } = *self;
         let mut read = stream.group(group).and_then(|group| group.entries_read);
-        let (mut last, mut count) = (after, 0);
+        let mut last = after;
+        let mut ids = SmallVec::<[StreamId; 16]>::new();
         let first = after.next().unwrap_or(StreamId::MAX);
         let _ = stream.walk(first, StreamId::MAX, |entry| {
             if !budget.admits(|| reply::entry_bytes(entry)) {
@@ -273,18 +274,18 @@ impl Request<'_> {
                 None => reply::entry(reply, entry),
                 Some(_) => reply::delivered_entry(reply, entry, 0, 0),
             }
-            count += 1;
-            if count == max { Break(()) } else { Continue(()) }
+            ids.push(entry.id);
+            if ids.len() == max { Break(()) } else { Continue(()) }
         });
-        if count == 0 {
+        if ids.is_empty() {
             return 0;
         }
-        stream.apply(if self.no_ack {
-            Step::SetGroup { group, last, read }
+        if self.no_ack {
+            stream.apply(Step::SetGroup { group, last, read });
         } else {
-            Step::Deliver { group, consumer, at_ms, last, read }
-        });
-        count
+            stream.deliver(Step::Deliver { group, consumer, at_ms, last, read }, &ids);
+        }
+        ids.len()
     }
 
     /// Delivers again what is pending with the consumer. Returns whether the budget left nothing of

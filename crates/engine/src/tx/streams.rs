@@ -116,6 +116,20 @@ impl<'a> StreamEdit<'a> {
             self.garbage = self.stream.share_idempotence();
         }
         self.stream.apply(&step, self.env).expect("the step fits the stream");
+        self.note(&step);
+    }
+
+    /// As `apply`, of a [`Step::Deliver`] whose entries the caller has found already.
+    ///
+    /// # Panics
+    /// As `apply`.
+    pub fn deliver(&mut self, step: Step<'_>, ids: &[StreamId]) {
+        self.stream.deliver(&step, ids).expect("the step fits the stream");
+        self.note(&step);
+    }
+
+    /// A step was applied.
+    fn note(&mut self, step: &Step<'_>) {
         step.encode(self.op);
         self.touches_watchers |= step.touches_watchers();
         self.serves_waiters |= step.serves_waiters();

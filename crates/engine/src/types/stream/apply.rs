@@ -30,17 +30,9 @@ impl Stream {
                 self.add_group(group, Group::new(*last, *read)).then_some(())?;
             }
             Step::RemoveGroup { group } => self.remove_group(group).then_some(())?,
-            Step::Deliver { group, consumer, at_ms, last, read } => {
+            Step::Deliver { group, last, .. } => {
                 let ids = self.undelivered(group, *last)?;
-                self.edit_group(group, |group| {
-                    let number = group.number(consumer)?;
-                    for id in ids {
-                        group.assign(id, number, *at_ms, 1)?;
-                    }
-                    group.set_active(number, Some(*at_ms));
-                    (group.last_id, group.entries_read) = (*last, *read);
-                    Some(())
-                })??;
+                self.deliver(step, &ids)?;
             }
             Step::Redeliver { group, consumer, at_ms, first, count } => {
                 let ids = self.redelivered(group, consumer, *first, *count)?;
@@ -67,6 +59,21 @@ impl Stream {
             }
         }
         Some(())
+    }
+
+    /// Applies a [`Step::Deliver`] of these entries, which are those that it is about.
+    pub(crate) fn deliver(&mut self, step: &Step<'_>, ids: &[StreamId]) -> Option<()> {
+        let &Step::Deliver { group, consumer, at_ms, last, read } = step else { return None };
+        debug_assert_eq!(self.undelivered(group, last).as_deref(), Some(ids));
+        self.edit_group(group, |group| {
+            let number = group.number(consumer)?;
+            for id in ids {
+                group.assign(*id, number, at_ms, 1)?;
+            }
+            group.set_active(number, Some(at_ms));
+            (group.last_id, group.entries_read) = (last, read);
+            Some(())
+        })?
     }
 
     /// The entries after the group's last id, up to `last`.
