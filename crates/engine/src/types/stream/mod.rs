@@ -348,7 +348,7 @@ impl Stream {
             if *node_id > last {
                 break;
             }
-            for entry in node.iter(*node_id) {
+            for entry in node.iter_from(*node_id, first) {
                 if entry.id < first {
                     continue;
                 }
@@ -388,7 +388,7 @@ impl Stream {
     /// The entry with this id.
     pub fn get(&self, id: StreamId) -> Option<Entry<'_>> {
         let (node_id, node) = self.0.nodes.floor(id)?;
-        node.iter(*node_id).find(|entry| entry.id == id)
+        node.get(*node_id, id)
     }
 
     /// Number of entries from `first` to `last`, both included, or `max` if there are more.

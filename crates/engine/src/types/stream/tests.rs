@@ -532,6 +532,48 @@ fn steps_that_do_not_fit_are_refused() {
 }
 
 #[test]
+fn searches_find_entries_anywhere_in_a_long_node() {
+    let limits = StreamLimits::new(0, 0);
+    let mut stream = Stream::new();
+    let mut model = BTreeSet::new();
+    for round in 0..4u64 {
+        for number in 1..=21 {
+            let id = StreamId::new(1000 * round + 2 * number, number % 2);
+            stream.add(limits, id, &[b"field", b"value"]);
+            model.insert(id);
+            check_searches(&stream, &model);
+        }
+        for at in [20, 9, 0] {
+            let id = model.iter().copied().nth(at).expect("an entry");
+            assert!(stream.remove(id) && model.remove(&id));
+            check_searches(&stream, &model);
+        }
+        stream.remove_first(5);
+        let kept_from = *model.iter().nth(5).expect("an entry");
+        model = model.split_off(&kept_from);
+        check_searches(&stream, &model);
+    }
+    assert_eq!(stream.nodes(), 1);
+}
+
+/// Looks for each entry, and for ids around each.
+fn check_searches(stream: &Stream, model: &BTreeSet<StreamId>) {
+    stream.check();
+    let near = model.iter().flat_map(|id| [id.previous(), Some(*id), id.next()]).flatten();
+    for id in near.chain([StreamId::MIN, StreamId::MAX]) {
+        let is_there = model.contains(&id);
+        assert_eq!(stream.contains(id), is_there);
+        assert_eq!(stream.get(id).map(|entry| entry.id), is_there.then_some(id));
+        let mut walked = Vec::new();
+        let _ = stream.walk::<()>(id, StreamId::MAX, |entry| {
+            walked.push(entry.id);
+            Continue(())
+        });
+        assert!(walked.iter().eq(model.range(id..)), "from {id:?}");
+    }
+}
+
+#[test]
 fn repeated_fields_cost_nearly_nothing() {
     let limits = StreamLimits { node_bytes: 4096, node_entries: 100 };
     let mut stream = Stream::new();
