@@ -99,6 +99,9 @@ table_of_types! {
     Stream: Stream,
 }
 
+// What a stream keeps beside its box must not make all objects larger.
+const _: () = assert!(size_of::<Stream>() <= size_of::<HashValue>());
+
 impl Object {
     /// The type that clients see.
     pub fn kind(&self) -> ValueKind {

@@ -90,6 +90,13 @@ impl<V, K: Copy + Ord> IdMap<V, K> {
         self.runs.back()?.items.last()
     }
 
+    /// The address of the last run, and its last item.
+    #[inline]
+    pub(super) fn last_run(&self) -> Option<(usize, &(K, V))> {
+        let items = &self.runs.back()?.items;
+        Some((Arc::as_ptr(items).addr(), items.last()?))
+    }
+
     /// The last item whose id is not larger.
     pub(super) fn floor(&self, id: K) -> Option<&(K, V)> {
         let items = &self.runs.get(self.run_of(id))?.items;

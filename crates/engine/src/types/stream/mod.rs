@@ -46,6 +46,7 @@ use node::Node;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow::{self, Continue};
 use std::ops::Deref;
+use std::ptr::without_provenance;
 use std::sync::Arc;
 
 /// Sizes of a node.
@@ -64,7 +65,17 @@ pub const ENTRY_BYTES_MAX: usize = 1 << 30;
 const FIRST_NODE_ENTRIES: usize = 2;
 
 /// A stream.
-pub struct Stream(Box<Inner>);
+pub struct Stream(Box<Inner>, Tail);
+
+/// Addresses of what the next entry will touch, each reached through the one before. They are only
+/// prefetched, and may be stale. An object has room for them: other types take as much.
+#[derive(Clone, Copy, Default)]
+struct Tail {
+    run: usize,
+    item: usize,
+    node: usize,
+    end: usize,
+}
 
 #[derive(Clone, Default)]
 struct Inner {
@@ -112,6 +123,19 @@ impl SharedNode {
     }
 }
 
+impl Tail {
+    #[inline]
+    fn of(nodes: &IdMap<SharedNode>) -> Tail {
+        let Some((run, item)) = nodes.last_run() else { return Tail::default() };
+        Tail {
+            run,
+            item: (&raw const item.1).addr(),
+            node: Arc::as_ptr(&item.1.node).addr(),
+            end: item.1.end(),
+        }
+    }
+}
+
 impl std::fmt::Debug for Stream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Stream({} entries, {} groups)", self.len(), self.group_count())
@@ -127,7 +151,7 @@ impl Default for Stream {
 impl Stream {
     /// An empty stream.
     pub fn new() -> Stream {
-        Stream(Box::default())
+        Stream(Box::default(), Tail::default())
     }
 
     /// Number of entries.
@@ -187,12 +211,19 @@ impl Stream {
 
     /// The same stream; both share what they hold.
     pub(super) fn duplicate(&self) -> Stream {
-        Stream(self.0.clone())
+        Stream(self.0.clone(), Tail::default())
     }
 
     /// See [`crate::Object::prefetch`].
     pub(crate) fn prefetch(&self, _inside: AccessedPart, _guard: &Guard) -> BucketHint {
-        prefetch(&raw const *self.0);
+        const LINE_BYTES: usize = 64;
+        let inner = (&raw const *self.0).addr();
+        let Tail { run, item, node, end } = self.1;
+        let node_end = node + size_of::<Node>() - 1;
+        let lines = [inner, inner + LINE_BYTES, inner + 2 * LINE_BYTES];
+        for address in lines.into_iter().chain([run, item, node, node_end, end]) {
+            prefetch(without_provenance::<u8>(address));
+        }
         BucketHint::NONE
     }
 
@@ -237,6 +268,7 @@ impl Stream {
         inner.len += 1;
         inner.entries_added = inner.entries_added.saturating_add(1);
         inner.last_id = id;
+        self.1 = Tail::of(&inner.nodes);
     }
 
     /// Whether there is an entry with this id.
@@ -318,7 +350,8 @@ impl Stream {
     /// if this one is about to forget it.
     pub(crate) fn share_idempotence(&self) -> Option<Stream> {
         let idempotence = self.0.idempotence.clone()?;
-        Some(Stream(Box::new(Inner { idempotence: Some(idempotence), ..Inner::default() })))
+        let inner = Inner { idempotence: Some(idempotence), ..Inner::default() };
+        Some(Stream(Box::new(inner), Tail::default()))
     }
 
     /// Sets the last id, the number of entries ever added, and the largest id removed.

@@ -148,6 +148,12 @@ impl Node {
         self.bytes.len()
     }
 
+    /// The address of its content's end.
+    #[inline]
+    pub(super) fn end(&self) -> usize {
+        self.bytes.as_ptr_range().end.addr()
+    }
+
     /// Bytes of memory, itself included, in an `Arc`.
     #[inline]
     pub(super) fn bytes(&self) -> usize {
