@@ -13,6 +13,8 @@ pub(crate) struct Timing {
     pub(crate) exact: bool,
     /// Quick commands since then, and how often each ran.
     pub(crate) pending: Vec<(CommandId, u64)>,
+    /// How many of them scripts ran.
+    pub(crate) by_scripts: u32,
     /// When the script that runs began, if it turned out not to be quick.
     pub(crate) script_began_ns: Option<u64>,
     /// Requests of another protocol ran since the batch began.

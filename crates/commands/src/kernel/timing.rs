@@ -98,6 +98,16 @@ impl Local {
         }
     }
 
+    /// The script that runs has begun a command, its `calls`th; whether it is still quick: the turn's
+    /// time shows only when the clock is read, so the scripts of a batch run few commands until then.
+    #[inline]
+    pub(crate) fn is_quick_script(&mut self, command: Started, calls: u32) -> bool {
+        const CALLS_MAX: u32 = 4;
+        const CALLS_OF_ALL_MAX: u32 = 64;
+        self.timing.by_scripts += 1;
+        command.0 == SHARED && calls <= CALLS_MAX && self.timing.by_scripts <= CALLS_OF_ALL_MAX
+    }
+
     /// The script that runs, and began at this moment, monotonic nanoseconds, is not quick.
     pub(crate) fn measure_script_from(&mut self, began_ns: u64) {
         self.timing.script_began_ns.get_or_insert(began_ns);
@@ -270,6 +280,7 @@ impl Local {
 
     /// Distributes `nanoseconds` among the quick commands so far.
     fn settle(&mut self, node: &Node, nanoseconds: u64) {
+        self.timing.by_scripts = 0;
         let total: u64 = self.timing.pending.iter().map(|(_, count)| count).sum();
         if total == 0 {
             return;
@@ -317,12 +328,6 @@ impl Local {
 pub(crate) struct Started(u64);
 
 impl Started {
-    /// The command is timed together with its batch.
-    #[inline]
-    pub(crate) fn is_shared(self) -> bool {
-        self.0 == SHARED
-    }
-
     /// The same, begun this many nanoseconds earlier.
     pub(crate) fn earlier(self, nanoseconds: u64) -> Started {
         if self.0 == SHARED { self } else { Started(self.0.saturating_sub(nanoseconds).max(1)) }

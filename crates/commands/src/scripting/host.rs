@@ -279,9 +279,8 @@ impl<'h, 'a> RunHost<'h, 'a> {
     /// A script that runs few and quick commands is timed together with its batch, as these are.
     #[inline]
     fn times_with_batch(&mut self, command: Started) {
-        const QUICK_CALLS_MAX: u32 = 4;
         self.quick_calls += 1;
-        if self.quick_calls > QUICK_CALLS_MAX || !command.is_shared() {
+        if !self.ctx.local.is_quick_script(command, self.quick_calls) {
             self.is_measured = true;
             self.ctx.local.measure_script_from(self.began_ns);
         }

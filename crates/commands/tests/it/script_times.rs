@@ -59,6 +59,22 @@ fn short_scripts_read_no_clock() {
     assert_eq!(calls(&node, client, "set").0, 1);
 }
 
+/// The time of a turn is looked at when the clock is read.
+#[test]
+fn many_short_scripts_read_the_clock_now_and_then() {
+    let node = TestNode::new().without_rehearsals();
+    let client = &mut node.client();
+    let sha = load(&node, client, "redis.call('incr', KEYS[1]) return redis.call('incr', KEYS[1])");
+    client.local.begin_batch(&node.node);
+    let before = node.clock.reads();
+    for _ in 0..640 {
+        node.request(client, &[b"EVALSHA", &sha, b"1", b"k"]);
+    }
+    let reads = node.clock.reads() - before;
+    assert!((10..=40).contains(&reads), "{reads}");
+    client.local.end_batch(&node.node);
+}
+
 #[test]
 fn others_are_measured_and_logged_if_slow() {
     for body in OTHERS {
