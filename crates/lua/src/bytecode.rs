@@ -15,6 +15,7 @@
 /// Opcodes of this version of the format (`lj_bc.h`).
 const VERSION: u8 = 2;
 const LEN: u8 = 21;
+const CAT: u8 = 38;
 const UCLO: u8 = 50;
 const FNEW: u8 = 51;
 const GGET: u8 = 54;
@@ -22,6 +23,7 @@ const GSET: u8 = 55;
 const TGETV: u8 = 56;
 const TGETS: u8 = 57;
 const TGETB: u8 = 58;
+const TGETR: u8 = 59;
 const ITERC: u8 = 69;
 const ITERN: u8 = 70;
 const ISNEXT: u8 = 72;
@@ -68,6 +70,17 @@ const CONSTANT_CHILD: u32 = 0;
 const CONSTANT_TABLE: u32 = 1;
 const CONSTANT_STRING: u32 = 5;
 
+/// Of these, those that take hardly any time, whatever they are called with.
+const QUICK: [&[u8]; 6] = [b"ARGV", b"KEYS", b"redis", b"tonumber", b"tostring", b"type"];
+
+/// Fields of `redis` of which this is true as well, but for what the commands themselves take.
+const QUICK_FIELDS: [&[u8]; 4] = [b"call", b"error_reply", b"pcall", b"status_reply"];
+
+/// A quick script joins strings so often, and so many at once: more could double one again and
+/// again.
+const JOINS_MAX: usize = 2;
+const JOINED_MAX: u8 = 4;
+
 /// What the code of a script says about it. Nothing, if it is not understood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traits {
@@ -75,8 +88,18 @@ pub(crate) struct Traits {
     /// its globals in no other way.
     pub(crate) only_indexes: bool,
     /// Besides, it has few instructions, no loop, and no function that is called, so that each
-    /// of them runs once at most.
+    /// of them runs once at most. It may take long all the same, in functions of C.
     pub(crate) is_short: bool,
+    /// Besides, it calls nothing that takes long, unless a command does.
+    pub(crate) is_quick: bool,
+}
+
+impl Traits {
+    fn join(&mut self, other: Traits) {
+        self.only_indexes &= other.only_indexes;
+        self.is_short &= other.is_short;
+        self.is_quick &= other.is_quick;
+    }
 }
 
 /// Looks at a script's dump.
@@ -99,15 +122,14 @@ fn read(dump: &[u8]) -> Option<Traits> {
         let name_bytes = rest.number()?;
         rest.take(name_bytes as usize)?;
     }
-    let mut whole = Traits { only_indexes: true, is_short: true };
+    let mut whole = Traits { only_indexes: true, is_short: true, is_quick: true };
     loop {
         let length = rest.number()?;
         if length == 0 {
+            whole.is_quick &= whole.is_short;
             return Some(whole);
         }
-        let part = traits_of_function(Bytes(rest.take(length as usize)?), is_stripped)?;
-        whole.only_indexes &= part.only_indexes;
-        whole.is_short &= part.is_short;
+        whole.join(traits_of_function(Bytes(rest.take(length as usize)?), is_stripped)?);
     }
 }
 
@@ -125,22 +147,38 @@ fn traits_of_function(mut rest: Bytes<'_>, is_stripped: bool) -> Option<Traits> 
     for _ in 0..constants {
         names.push(rest.constant()?);
     }
-    let mut traits = Traits { only_indexes: true, is_short: instructions <= SHORT_MAX };
+    // The last constant has number 0.
+    let name_of = |number: usize| names.get(constants.checked_sub(number + 1)?).copied().flatten();
+    let is_short = instructions <= SHORT_MAX;
+    let mut traits = Traits { only_indexes: true, is_short, is_quick: true };
+    let (mut joins, mut global) = (0, None);
     let mut code = code.chunks_exact(4).peekable();
     while let Some(&[opcode, register, low, high]) = code.next() {
         let operand = u16::from_le_bytes([low, high]);
+        // The one that the instruction before has read.
+        let indexed = global.take();
         match opcode {
             GSET => traits.only_indexes = false,
             GGET => {
-                // The last constant has number 0.
-                let name = *names.get(constants.checked_sub(usize::from(operand) + 1)?)?;
-                let name = name?;
+                let name = name_of(usize::from(operand))?;
                 traits.is_short &= WITHOUT_LUA.contains(&name);
+                traits.is_quick &= QUICK.contains(&name);
                 traits.only_indexes &= match name {
                     b"_G" | b"load" | b"loadstring" => false,
                     b"KEYS" | b"ARGV" | b"redis" => replaces(code.peek()?, register)?,
                     _ => true,
                 };
+                global = Some(name);
+            }
+            // Strings have fields, too: their methods.
+            TGETS => {
+                let field = name_of(usize::from(low))?;
+                traits.is_quick &= indexed == Some(b"redis") && QUICK_FIELDS.contains(&field);
+            }
+            TGETV | TGETR => traits.is_quick &= matches!(indexed, Some(b"KEYS" | b"ARGV")),
+            CAT => {
+                joins += 1;
+                traits.is_quick &= joins <= JOINS_MAX && low.abs_diff(high) < JOINED_MAX;
             }
             UCLO | FNEW | ITERC | ITERN | ISNEXT | FORI..=JLOOP => traits.is_short = false,
             JMP => traits.is_short &= operand >= FORWARD_MIN,
@@ -321,6 +359,41 @@ mod tests {
             ("return getmetatable('').__index", false),
         ] {
             assert_eq!(traits(&dump(body)).is_short, is_short, "{body}");
+        }
+    }
+
+    #[test]
+    fn tells_who_is_quick() {
+        for (body, is_quick) in [
+            ("return 1", true),
+            (
+                "local n = redis.call('incrby', KEYS[1], ARGV[1]) if n > 9 then n = 9 end return n",
+                true,
+            ),
+            (
+                "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end",
+                true,
+            ),
+            ("local i = 1 return redis.call('get', KEYS[i] .. ':' .. ARGV[i])", true),
+            ("return redis.pcall('get', 'x') or redis.error_reply('none')", true),
+            (
+                "return {tostring(1), tonumber(ARGV[1]), type(ARGV[2]), redis.status_reply('fine')}",
+                true,
+            ),
+            ("return #string.rep('x', 200000000)", false),
+            ("return KEYS[1]:rep(100000000)", false),
+            ("return (KEYS[1])['rep'](KEYS[1], 100000000)", false),
+            ("local name = ARGV[1] local k = KEYS[1] return k[name](k, 100000000)", false),
+            ("local name = ARGV[1] local r = redis[name] return r(KEYS[1])", false),
+            ("return redis.sha1hex(KEYS[1])", false),
+            ("redis.log(redis.LOG_WARNING, KEYS[1])", false),
+            ("return cjson.decode(ARGV[1])", false),
+            ("local s = ARGV[1] s = s .. s s = s .. s s = s .. s return s", false),
+            ("local s = ARGV[1] return s .. s .. s .. s .. s", false),
+            ("return {unpack({1})}", false),
+            ("for i = 1, 9 do redis.call('incr', KEYS[1]) end", false),
+        ] {
+            assert_eq!(traits(&dump(body)).is_quick, is_quick, "{body}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The virtual machine of one thread.
 
+use crate::bytecode::Traits;
 use crate::environment::Registering;
 use crate::memory::{Memory, allocate, collect_at};
 use crate::run::{self, Ended, Frame, ON_ERROR, TICK_INSTRUCTIONS, call_protected, with_host};
@@ -33,15 +34,17 @@ pub struct ScriptHandle {
     function: c_int,
     words: Words,
     is_short: bool,
+    is_quick: bool,
     /// Its SHA1, which errors name.
     name: [u8; 40],
 }
 
 impl ScriptHandle {
-    /// Whether it ends after few instructions, each of which runs once at most.
+    /// Whether it takes hardly any time but that of its commands: it has few instructions, each of
+    /// which runs once at most, and calls nothing else that may take long.
     #[must_use]
-    pub fn is_short(&self) -> bool {
-        self.is_short
+    pub fn is_quick(&self) -> bool {
+        self.is_quick
     }
 }
 
@@ -235,9 +238,9 @@ impl Vm {
             true => Err(NO_SHEBANG.to_owned()),
             false => self.compile(body, b"@user_script\0", true),
         };
-        let Code { function, words, is_short } = compiled
+        let Code { function, words, is_short, is_quick } = compiled
             .map_err(|text| format!("ERR Error compiling script (new function): {text}"))?;
-        Ok(ScriptHandle { function, words, is_short, name: *sha })
+        Ok(ScriptHandle { function, words, is_short, is_quick, name: *sha })
     }
 
     /// Forgets a script.
@@ -257,7 +260,7 @@ impl Vm {
         out: &mut Vec<u8>,
     ) -> Ended {
         let reply = &mut Reply::new(out, proto);
-        let ScriptHandle { function, words, is_short, ref name } = *script;
+        let ScriptHandle { function, words, is_short, ref name, .. } = *script;
         let frame = Frame { function, name, keys, args, words, reply, status: LUA_OK };
         self.run_frame(frame, is_short, host)
     }
@@ -435,6 +438,7 @@ struct Code {
     /// Where it finds its words if it is a script.
     words: Words,
     is_short: bool,
+    is_quick: bool,
 }
 
 /// Text to be compiled.
@@ -452,28 +456,28 @@ impl Chunk<'_> {
     const LOOKED_AT_MAX: usize = 64 << 10;
 
     /// Looks at the code of the script at the top, and gives it the globals that it may have.
-    /// Returns where it finds its words, and whether it is short.
+    /// Returns where it finds its words, and what is known of it otherwise.
     ///
     /// # Safety
     /// As for [`crate::stack`].
-    unsafe fn set_globals(&mut self, state: State) -> (Words, bool) {
+    unsafe fn set_globals(&mut self, state: State) -> (Words, Traits) {
         if !self.is_script || self.body.len() > Chunk::LOOKED_AT_MAX {
-            return (Words::Globals, false);
+            return (Words::Globals, Traits::default());
         }
         // SAFETY: As promised. Errors of the dump end in it, and what collects it lives as long.
-        let is_short = unsafe {
+        let traits = unsafe {
             let function = lua_gettop(state);
             let dumped = lua_dump_(state, collect_dump, (&raw mut self.dump).cast());
             lua_settop(state, function);
             let traits = bytecode::traits(&self.dump);
             if dumped != 0 || !traits.only_indexes {
-                return (Words::Globals, false);
+                return (Words::Globals, Traits::default());
             }
             lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.direct_globals);
             lua_setfenv(state, function);
-            traits.is_short
+            traits
         };
-        (Words::Reused, is_short)
+        (Words::Reused, traits)
     }
 }
 
@@ -508,9 +512,9 @@ pub(crate) unsafe extern "C-unwind" fn load(state: State) -> c_int {
         let status =
             luaL_loadbuffer(state, body.as_ptr().cast(), body.len(), chunk.name.as_ptr().cast());
         if status == LUA_OK {
-            let (words, is_short) = chunk.set_globals(state);
+            let (words, Traits { is_short, is_quick, .. }) = chunk.set_globals(state);
             let function = luaL_ref(state, LUA_REGISTRYINDEX);
-            chunk.result = Ok(Code { function, words, is_short });
+            chunk.result = Ok(Code { function, words, is_short, is_quick });
         } else {
             let text = bytes(state, -1).unwrap_or(b"unknown error");
             chunk.result = Err(String::from_utf8_lossy(text).into_owned());

@@ -7,9 +7,9 @@
 //! is measured exactly outside a batch, or while a setting asks for less than a millisecond.
 //!
 //! Of commands that are measured one behind the other, each begins when the one before it ends,
-//! which saves every other reading. The quick commands of a script share the script's time. A short
-//! script that runs a few quick commands is quick itself, which shows while it runs: until then it
-//! counts as if it were.
+//! which saves every other reading. The quick commands of a script share the script's time. A script
+//! whose code shows that it takes hardly any time itself, and that runs a few quick commands, is quick
+//! as well. That it is not may show while it runs; then it is measured from that moment on.
 
 use crate::kernel::command_id::CommandId;
 use crate::kernel::command_logs::CommandLog;
@@ -90,7 +90,7 @@ impl Local {
         Started(node.clock.monotonic_ns())
     }
 
-    /// The script that is about to run is not quick: it begins now.
+    /// The script that runs is not quick: it counts as begun now.
     pub(crate) fn measure_script(&mut self, node: &Node) {
         self.settle_now(node);
         if let Some(since_ns) = self.timing.since_ns {
@@ -108,7 +108,7 @@ impl Local {
         command.0 == SHARED && calls <= CALLS_MAX && self.timing.by_scripts <= CALLS_OF_ALL_MAX
     }
 
-    /// The script that runs, and began at this moment, monotonic nanoseconds, is not quick.
+    /// The script that runs is not quick: it began at this moment, monotonic nanoseconds.
     pub(crate) fn measure_script_from(&mut self, began_ns: u64) {
         self.timing.script_began_ns.get_or_insert(began_ns);
     }
@@ -141,6 +141,9 @@ impl Local {
                     // The quick commands before it took almost none of this time.
                     self.settle(node, 0);
                     self.stop_exactly(node, session, id, args, since_ns, reply_bytes);
+                    if self.script.is_some() {
+                        self.measure_script_from(since_ns);
+                    }
                 }
             }
             _ => self.stop_exactly(node, session, id, args, started.0, reply_bytes),

@@ -55,7 +55,7 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], source: Source, read_only: bool) -> Co
             read_only,
             learnt: &script.learnt,
             keys,
-            is_short: handle.is_short(),
+            is_quick: handle.is_quick(),
         };
         let proto = ctx.reply.proto();
         runner::run(ctx, machine, task, |vm, host, out| {

@@ -23,6 +23,9 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Commands of a script from one [`Host::tick`] to the next, if its instructions ask for none.
+const TICK_CALLS: u32 = 1024;
+
 /// Why a script ends before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stopped {
@@ -49,9 +52,9 @@ pub(super) struct RunHost<'h, 'a> {
     began_ns: u64,
     /// The script runs long.
     is_long: bool,
-    /// Commands that it ran while it was timed together with its batch.
-    quick_calls: u32,
-    /// It is measured on its own.
+    /// Commands that it asked for.
+    calls: u32,
+    /// It is measured on its own, not together with its batch.
     is_measured: bool,
     pub(super) stopped: Option<Stopped>,
     counted: Counted,
@@ -101,8 +104,8 @@ impl<'h, 'a> RunHost<'h, 'a> {
             wrote: false,
             began_ns,
             is_long: false,
-            quick_calls: 0,
-            is_measured: !task.is_short,
+            calls: 0,
+            is_measured: !task.is_quick,
             stopped: None,
             counted: Counted::default(),
         }
@@ -115,7 +118,7 @@ impl<'h, 'a> RunHost<'h, 'a> {
         }
         self.leave_long();
         if !std::mem::replace(&mut self.is_measured, true) {
-            self.ctx.local.measure_script_from(self.began_ns);
+            self.ctx.local.measure_script(self.ctx.node);
         }
         self.ctx.abort();
         self.counted = Counted::default();
@@ -279,10 +282,9 @@ impl<'h, 'a> RunHost<'h, 'a> {
     /// A script that runs few and quick commands is timed together with its batch, as these are.
     #[inline]
     fn times_with_batch(&mut self, command: Started) {
-        self.quick_calls += 1;
-        if !self.ctx.local.is_quick_script(command, self.quick_calls) {
+        if !self.ctx.local.is_quick_script(command, self.calls) {
             self.is_measured = true;
-            self.ctx.local.measure_script_from(self.began_ns);
+            self.ctx.local.measure_script(self.ctx.node);
         }
     }
 
@@ -296,6 +298,11 @@ impl Host for RunHost<'_, '_> {
     fn call(&mut self, arguments: &[&[u8]], reply: &mut Vec<u8>) -> Result<(), Stop> {
         if self.stopped.is_some() {
             return Err(Stop);
+        }
+        self.calls = self.calls.wrapping_add(1);
+        if self.calls.is_multiple_of(TICK_CALLS) {
+            // A function of C may call for ever (`string.gsub(text, '.', redis.call)`).
+            self.tick()?;
         }
         let mut command = match self.resolve(arguments) {
             Ok(command) => command,
@@ -360,6 +367,9 @@ impl Host for RunHost<'_, '_> {
         let thread = self.ctx.local.thread;
         if !self.is_long {
             self.is_long = true;
+            if !std::mem::replace(&mut self.is_measured, true) {
+                self.ctx.local.measure_script_from(self.began_ns);
+            }
             self.publish_held();
             let run = LongRun {
                 kind: self.task.kind,

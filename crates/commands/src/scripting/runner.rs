@@ -46,8 +46,8 @@ pub(crate) struct Task<'a> {
     pub(crate) learnt: &'a Learnt,
     /// The keys that the client declares.
     pub(crate) keys: &'a [&'a [u8]],
-    /// It ends after few instructions.
-    pub(crate) is_short: bool,
+    /// It takes hardly any time but that of its commands.
+    pub(crate) is_quick: bool,
 }
 
 /// Runs a task: `enter` enters the virtual machine, which appends the reply to the buffer. It may
@@ -59,7 +59,7 @@ pub(crate) fn run(
     mut enter: impl FnMut(&mut Vm, &mut dyn Host, &mut Vec<u8>) -> Ended,
 ) -> CommandResult {
     admit(ctx, &task)?;
-    if !task.is_short {
+    if !task.is_quick {
         ctx.local.measure_script(ctx.node);
     }
     let (in_exec, rehearses) = (ctx.in_exec, ctx.local.rehearses);
@@ -124,7 +124,13 @@ pub(crate) fn with_vm<R>(
     run: impl FnOnce(&mut Ctx<'_>, &mut ThreadVm) -> R,
 ) -> R {
     let kept = ctx.local.vm.take().filter(|vm| vm.is_fresh(ctx.node));
-    let mut vm = kept.unwrap_or_else(|| Box::new(ThreadVm::new(ctx.node)));
+    let mut vm = match kept {
+        Some(vm) => vm,
+        None => {
+            ctx.local.measure_script(ctx.node);
+            Box::new(ThreadVm::new(ctx.node))
+        }
+    };
     let result = run(ctx, &mut vm);
     vm.rest(ctx.node, ctx.local.thread);
     ctx.local.vm = Some(vm);

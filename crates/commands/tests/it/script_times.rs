@@ -6,7 +6,7 @@ const SHORT: &str = "local n = redis.call('incr', KEYS[1]) if n > 5 then redis.c
                      end return n";
 
 /// Scripts that are not quick, each for another reason.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 8] = [
     "for i = 1, 2 do redis.call('incr', KEYS[1]) end return 1",
     "local f = function() return 1 end return f()",
     "return #redis.call('keys', '*')",
@@ -15,6 +15,7 @@ const OTHERS: [&str; 7] = [
     "return string.rep('x', 20000)",
     "for i = 1, 2 do redis.call('incr', KEYS[1]) end return redis.error_reply('no')",
     "redis.call('incr', KEYS[1]) return redis.call('sort', KEYS[1])",
+    "return #string.rep('x', 20)",
 ];
 
 fn load(node: &TestNode, client: &mut TestClient, body: &str) -> Vec<u8> {
@@ -86,7 +87,9 @@ fn others_are_measured_and_logged_if_slow() {
         node.run(client, "SLOWLOG RESET");
         client.local.begin_batch(&node.node);
         for sha in [&short, &other, &short, &other] {
+            // What came before it, and took long, is not its time.
             node.run(client, "GET k");
+            node.clock.advance(7);
             if sha == &other {
                 node.clock.advance_when_read(5);
             }
@@ -119,6 +122,40 @@ fn what_is_compiled_first_is_measured() {
     node.request(client, &[b"EVAL", b"return 1", b"0"]);
     assert_eq!(node.clock.reads() - before, read);
     client.local.end_batch(&node.node);
+}
+
+#[test]
+fn what_came_before_a_script_is_not_its_time() {
+    for body in [OTHERS[0], OTHERS[3], OTHERS[6]] {
+        let node = TestNode::new().without_rehearsals();
+        let client = &mut node.client();
+        let sha = load(&node, client, body);
+        node.run(client, "CONFIG SET slowlog-log-slower-than 5000");
+        client.local.begin_batch(&node.node);
+        node.run(client, "GET k");
+        node.clock.advance(20);
+        node.request(client, &[b"EVALSHA", &sha, b"1", b"k"]);
+        client.local.end_batch(&node.node);
+        assert_eq!(node.run(client, "SLOWLOG LEN"), ":0", "{body}");
+    }
+}
+
+/// A command that is quick but for its reply.
+#[test]
+fn a_large_reply_is_time_of_the_script() {
+    let node = TestNode::new().without_rehearsals();
+    let client = &mut node.client();
+    let sha = load(&node, client, "local x = redis.call('get', KEYS[1]) if x then return #x end");
+    node.request(client, &[b"SET", b"k", &[b'x'; 40_000]]);
+    node.run(client, "CONFIG SET slowlog-log-slower-than 5000");
+    client.local.begin_batch(&node.node);
+    node.clock.advance_when_read(5);
+    node.request(client, &[b"EVALSHA", &sha, b"1", b"k"]);
+    node.clock.advance_when_read(0);
+    client.local.end_batch(&node.node);
+    let (log, _) = node.request(client, &[b"SLOWLOG", b"GET", b"-1"]);
+    let log = String::from_utf8_lossy(&log).into_owned();
+    assert_eq!(log.matches("EVALSHA").count(), 1, "{log}");
 }
 
 /// Every script is run twice, and what it counted the first time is taken back.

@@ -112,6 +112,11 @@ fn number_of(value: &Value) -> i64 {
 /// Runs for ever after it has written.
 const ENDLESS: &str = "redis.call('set', KEYS[1], 'half') while true do pcall(function() end) end";
 
+/// Runs commands for seconds, after it has written, from a function of C: none of its instructions
+/// runs twice.
+const COMMANDS: &str = "redis.call('set', KEYS[1], 'half') \
+                        return #string.gsub(string.rep('dbsize ', 3000000), '%a+', redis.call)";
+
 /// Waits until a request to `client` is answered by an error that begins so.
 fn until_error(client: &mut Client, words: &[&str], start: &str) {
     let began = Instant::now();
@@ -134,8 +139,8 @@ fn a_script_that_runs_for_ever_is_reported_and_can_be_killed_even_after_it_wrote
             let mut runner = connect(server);
             assert_eq!(call(&mut control, &["SET", "key", "whole"]), ok());
             let killed = |text: &[u8]| text.starts_with(b"ERR") && has(text, b"killed by user");
-            for _ in 0..3 {
-                runner.request(&["EVAL", ENDLESS, "1", "key"]).expect("sent");
+            for body in [ENDLESS, COMMANDS, ENDLESS] {
+                runner.request(&["EVAL", body, "1", "key"]).expect("sent");
                 until_error(&mut control, &["GET", "key"], "BUSY");
                 for client in &mut others {
                     until_error(client, &["SET", "key", "mine"], "BUSY");

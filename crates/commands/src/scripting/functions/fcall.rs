@@ -21,6 +21,8 @@ pub(super) fn fcall_ro(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], read_only: bool) -> CommandResult {
     runner::show(ctx, args);
+    // It may load its library first.
+    ctx.local.measure_script(ctx.node);
     runner::with_vm(ctx, |ctx: &mut Ctx<'_>, thread_vm| {
         let callable = find(ctx, thread_vm, args[1])?;
         let (keys, arguments) = eval::split(args, "Bad number of keys provided")?;
@@ -34,7 +36,7 @@ fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], read_only: bool) -> CommandResult {
             read_only,
             learnt: &callable.learnt,
             keys,
-            is_short: false,
+            is_quick: false,
         };
         let proto = ctx.reply.proto();
         runner::run(ctx, &mut thread_vm.machine, task, |vm, host, out| {
