@@ -1,12 +1,13 @@
 //! A thread's own subscribers, and the delivery of a message to them.
 
 use super::followers::{Follower, Followers};
+use super::names::Names;
 use super::published::{ForThread, Kind, Published};
 use super::registry::PubSub;
 use super::subscriptions::Subscriptions;
 use ladon_resp::{Proto, Reply};
 use ladon_settings::glob_match;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ const PARTS: usize = 256;
 const ENDED_PER_STEP: usize = 64;
 
 /// Channels, shard channels.
-type Part = [HashMap<Arc<[u8]>, Followers>; 2];
+type Part = [Names<Followers>; 2];
 
 /// The subscribers of one thread.
 #[derive(Default)]
@@ -33,7 +34,7 @@ pub struct Subscribers {
 
 impl Subscribers {
     fn channel(&self, kind: Kind, hash: u64, name: &[u8]) -> Option<&Followers> {
-        self.channels.get(hash as usize % PARTS)?[kind.index()].get(name)
+        self.channels.get(hash as usize % PARTS)?[kind.index()].get(hash, name)
     }
 
     pub(super) fn add(
@@ -51,7 +52,7 @@ impl Subscribers {
             Kind::Pattern => self.patterns.entry(Arc::clone(name)).or_default(),
             _ => {
                 let part = &mut self.channels[hash as usize % PARTS];
-                part[kind.index()].entry(Arc::clone(name)).or_default()
+                part[kind.index()].get_or_insert(hash, name)
             }
         };
         followers.insert(client, its);
@@ -69,10 +70,7 @@ impl Subscribers {
                 }
             }
             _ => {
-                let channels = &mut self.channels[hash as usize % PARTS][kind.index()];
-                if channels.get_mut(name).is_some_and(is_empty) {
-                    channels.remove(name);
-                }
+                self.channels[hash as usize % PARTS][kind.index()].remove_if(hash, name, is_empty);
             }
         }
     }

@@ -16,6 +16,7 @@
 pub mod fan_out;
 pub(crate) mod followers;
 pub mod joining;
+mod names;
 pub mod published;
 pub mod registry;
 pub mod subscriptions;

@@ -34,7 +34,7 @@ pub struct Published {
     /// Hash of the channel, as the registry computes it.
     pub(super) hash: u64,
     /// As the subscribers of the channel get it over RESP2.
-    encoded: Box<[u8]>,
+    encoded: Vec<u8>,
     channel: Range<usize>,
     payload: Range<usize>,
     /// It may leave when the receiver's gate has passed this.
@@ -68,7 +68,7 @@ impl Published {
         depends: Lsn,
         not_for: Option<Box<NotFor>>,
     ) -> Published {
-        /// More than the message takes besides channel and payload.
+        /// More than `Reply` makes room for besides channel and payload.
         const FRAME_BYTES: usize = 64;
         let mut encoded = Vec::with_capacity(FRAME_BYTES + channel.len() + payload.len());
         let mut reply = Reply::new(&mut encoded, Proto::Resp2);
@@ -80,7 +80,6 @@ impl Published {
         let at_channel = before(reply.position(), channel.len());
         reply.bulk(payload);
         let at_payload = before(reply.position(), payload.len());
-        let encoded = encoded.into_boxed_slice();
         Published {
             kind,
             hash,

@@ -1,12 +1,13 @@
 //! Which threads have subscribers of which channels and patterns.
 
+use super::names::Names;
 use super::published::{ForThread, Kind, NotFor, Published};
 use crate::kernel::message::{Message, ThreadHandle};
 use ladon_record::{KeyHasher, Lsn};
 use ladon_settings::glob_match;
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -46,7 +47,7 @@ impl Threads {
 }
 
 /// Channels and shard channels.
-type Part = [HashMap<Arc<[u8]>, Threads>; 2];
+type Part = [Names<Threads>; 2];
 
 /// The subscriptions of all threads.
 pub struct PubSub {
@@ -86,8 +87,8 @@ impl PubSub {
         self.hasher.hash(name).0
     }
 
-    fn part(&self, channel: &[u8]) -> &Mutex<Part> {
-        &self.parts[self.hash(channel) as usize % PARTS]
+    fn part(&self, hash: u64) -> &Mutex<Part> {
+        &self.parts[hash as usize % PARTS]
     }
 
     /// Number of distinct names that are subscribed to.
@@ -140,8 +141,9 @@ impl PubSub {
         match kind {
             Kind::Pattern => add(self.patterns.write().entry(Arc::clone(name)).or_default()),
             _ => {
-                let mut part = self.part(name).lock();
-                add(part[kind.index()].entry(Arc::clone(name)).or_default())
+                let hash = self.hash(name);
+                let mut part = self.part(hash).lock();
+                add(part[kind.index()].get_or_insert(hash, name))
             }
         }
     }
@@ -162,13 +164,8 @@ impl PubSub {
                 last
             }
             _ => {
-                let mut part = self.part(name).lock();
-                let channels = &mut part[kind.index()];
-                let last = channels.get_mut(name).is_some_and(is_last);
-                if last {
-                    channels.remove(name);
-                }
-                last
+                let hash = self.hash(name);
+                self.part(hash).lock()[kind.index()].remove_if(hash, name, is_last)
             }
         };
         if was_last {
@@ -181,12 +178,21 @@ impl PubSub {
         if self.names(kind) == 0 && self.names(Kind::Pattern) == 0 {
             return 0;
         }
-        let part = self.part(channel).lock();
-        self.receivers_of(&part, kind, channel).iter().map(|&(_, count)| count as usize).sum()
+        let hash = self.hash(channel);
+        let part = self.part(hash).lock();
+        self.receivers_of(&part, kind, (hash, channel))
+            .iter()
+            .map(|&(_, count)| count as usize)
+            .sum()
     }
 
     /// Each thread with subscribers of a channel, and how many.
-    fn receivers_of(&self, part: &Part, kind: Kind, channel: &[u8]) -> SmallVec<[(u16, u32); 4]> {
+    fn receivers_of(
+        &self,
+        part: &Part,
+        kind: Kind,
+        (hash, channel): (u64, &[u8]),
+    ) -> SmallVec<[(u16, u32); 4]> {
         let mut receivers: SmallVec<[(u16, u32); 4]> = SmallVec::new();
         let mut add = |threads: &Threads| {
             for &(thread, count) in &threads.0 {
@@ -196,7 +202,7 @@ impl PubSub {
                 }
             }
         };
-        if let Some(threads) = part[kind.index()].get(channel) {
+        if let Some(threads) = part[kind.index()].get(hash, channel) {
             add(threads);
         }
         if kind == Kind::Channel && self.names(Kind::Pattern) != 0 {
@@ -229,8 +235,8 @@ impl PubSub {
             return 0;
         }
         let hash = self.hash(channel);
-        let part = self.parts[hash as usize % PARTS].lock();
-        let receivers = self.receivers_of(&part, kind, channel);
+        let part = self.part(hash).lock();
+        let receivers = self.receivers_of(&part, kind, (hash, channel));
         if receivers.is_empty() {
             return 0;
         }
@@ -280,7 +286,7 @@ impl PubSub {
             |name: &&Arc<[u8]>| pattern.is_none_or(|pattern| glob_match(pattern, name, false));
         let mut names = Vec::new();
         for part in &self.parts {
-            names.extend(part.lock()[kind.index()].keys().filter(fits).map(Arc::clone));
+            names.extend(part.lock()[kind.index()].iter().filter(fits).map(Arc::clone));
         }
         names.sort_unstable();
         names
@@ -288,6 +294,7 @@ impl PubSub {
 
     /// Number of subscribers of a channel, without those of patterns.
     pub fn subscribers(&self, kind: Kind, channel: &[u8]) -> usize {
-        self.part(channel).lock()[kind.index()].get(channel).map_or(0, Threads::subscribers)
+        let hash = self.hash(channel);
+        self.part(hash).lock()[kind.index()].get(hash, channel).map_or(0, Threads::subscribers)
     }
 }
