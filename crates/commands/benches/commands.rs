@@ -5,8 +5,10 @@
 mod common;
 
 use common::TestNode;
-use ladon_commands::{CommandId, Request, ThreadParts, execute};
 use ladon_engine::partition_of;
+use ladon_kernel::command::command_id::CommandId;
+use ladon_kernel::request::execute::{Request, execute};
+use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{KeyHash, Lsn};
 
 /// Keys in use, of few partitions: the processor's caches hold them all, so that code is

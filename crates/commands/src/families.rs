@@ -1,11 +1,11 @@
 //! Every family's commands, and the table of them all.
 
-use crate::kernel::spec::Code;
-use crate::kernel::table::CommandTable;
 use crate::{
     admin, bitmap, connection, generic, geo, hash, hyperloglog, list, pubsub, scripting, set, sort,
     sorted_set, stream, string, transactions,
 };
+use ladon_kernel::command::spec::Code;
+use ladon_kernel::command::table::CommandTable;
 use std::sync::LazyLock;
 
 const FAMILIES: &[&[Code]] = &[

@@ -46,7 +46,7 @@ fn allocations(
     let first_key = Some(node.node.keyspace.hash(args[1]));
     out.clear();
     let before = ALLOCATIONS.load(Relaxed);
-    let mut thread = ladon_commands::ThreadParts {
+    let mut thread = ladon_kernel::thread_parts::ThreadParts {
         node: &node.node,
         local: &mut client.local,
         scratch: &mut client.scratch,
@@ -54,8 +54,8 @@ fn allocations(
         append: &mut |_| ladon_record::Lsn(u64::MAX),
         pump: None,
     };
-    let request = ladon_commands::Request { id, args, first_key };
-    ladon_commands::execute(&mut thread, &mut client.session, request, out);
+    let request = ladon_kernel::request::execute::Request { id, args, first_key };
+    ladon_kernel::request::execute::execute(&mut thread, &mut client.session, request, out);
     ALLOCATIONS.load(Relaxed) - before
 }
 

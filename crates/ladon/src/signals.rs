@@ -1,7 +1,7 @@
 //! Signals: SIGTERM and SIGINT stop the server cleanly, a second one at once. SIGHUP (the terminal
 //! is gone) stops nothing. Every Rust program ignores SIGPIPE.
 
-use ladon_commands::node::Shutdown;
+use ladon_kernel::node::Shutdown;
 use ladon_server::StopSignal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

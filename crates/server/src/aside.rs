@@ -1,8 +1,9 @@
 //! Threads for long jobs, such as computing the union of large sets. Their priority is lower than
 //! that of the IO threads.
 
-use ladon_commands::aside_job::{Job, Lent};
-use ladon_commands::{Message, Node};
+use ladon_kernel::long::aside_job::{Job, Lent};
+use ladon_kernel::message::Message;
+use ladon_kernel::node::Node;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;

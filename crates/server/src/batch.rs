@@ -2,9 +2,11 @@
 //! executed together, so that cache misses overlap and fixed costs are paid once per batch.
 
 use crate::connection::Connection;
-use ladon_commands::{CommandId, CommandSpec, KeyPositions, Node, Part};
 use ladon_engine::{AccessedPart, Ahead, Lookahead, PartAhead};
 use ladon_iproto::frame;
+use ladon_kernel::command::command_id::CommandId;
+use ladon_kernel::command::spec::{CommandSpec, KeyPositions, Part};
+use ladon_kernel::node::Node;
 use ladon_record::KeyHash;
 use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
 use std::ops::Range;

@@ -3,8 +3,8 @@
 //! The checkpointer has its own thread and its own pace. IO threads pay only while one segment's
 //! partition is locked.
 
-use ladon_commands::node::CheckpointError;
 use ladon_engine::{Keyspace, SaveCursor};
+use ladon_kernel::node::CheckpointError;
 use ladon_log::{BlockHeader, CheckpointInfo, CheckpointWriter, Log, LogError};
 use ladon_platform::Clock;
 use ladon_record::Lsn;

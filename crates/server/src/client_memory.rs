@@ -6,7 +6,9 @@
 //! to close no longer counts, so that no other connection is closed in its place.
 
 use crate::connection::Connection;
-use ladon_commands::{ClientInfo, Message, Node};
+use ladon_kernel::client::clients::ClientInfo;
+use ladon_kernel::message::Message;
+use ladon_kernel::node::Node;
 use ladon_settings::ClientMemory as Limit;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -9,10 +9,11 @@
 use crate::input;
 use crate::protocol::Protocol;
 use crate::set_aside::SetAside;
-use ladon_commands::aside_job::Lent;
-use ladon_commands::session::LogWait;
-use ladon_commands::{Block, Blocked, LongReply, Session};
 use ladon_engine::Waiter;
+use ladon_kernel::client::session::{Blocked, LogWait, Session};
+use ladon_kernel::long::aside_job::Lent;
+use ladon_kernel::long::long_reply::LongReply;
+use ladon_kernel::long::slices::Block;
 use ladon_net::{ConnId, Outgoing};
 use ladon_record::{Gate, Lsn};
 use ladon_resp::{Parser, Proto};

@@ -5,8 +5,8 @@
 //! lost most of its data may not allocate at all. Therefore this thread purges the allocator while
 //! requests run, and once more after they stop.
 
-use ladon_commands::Node;
 use ladon_engine::Garbage;
+use ladon_kernel::node::Node;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;

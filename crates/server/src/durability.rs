@@ -2,8 +2,8 @@
 
 use crate::checkpointer::Checkpointer;
 use crate::shutdown::StopSignal;
-use ladon_commands::Durability;
-use ladon_commands::node::{CheckpointError, PersistenceStatus, Shutdown};
+use ladon_kernel::node::Durability;
+use ladon_kernel::node::{CheckpointError, PersistenceStatus, Shutdown};
 use ladon_log::Log;
 use ladon_record::{Gate, Lsn};
 use std::sync::Arc;

@@ -8,8 +8,8 @@ use crate::listening::Listening;
 use crate::protocol::Protocol;
 use crate::shutdown::StopSignal;
 use crate::worker::{Carried, Net, Worker};
-use ladon_commands::Node;
-use ladon_commands::blocking::SendNow;
+use ladon_kernel::blocking::SendNow;
+use ladon_kernel::node::Node;
 use ladon_net::{
     AfterInput, AnyBackend, Backend, CloseReason, ConnId, ConnInfo, Listener, Outgoing, PeerAddr,
     Sink, Waker,

@@ -20,18 +20,21 @@ use crate::listening::Listening;
 use crate::protocol::Protocol;
 use crate::shutdown::StopSignal;
 use crate::worker::Carried;
-use ladon_commands::latency_events::LatencyEvents;
-use ladon_commands::loading::Loading;
-use ladon_commands::local::Local;
-use ladon_commands::node::{CheckpointError, PersistenceStatus, Shutdown};
-use ladon_commands::rng::Rng;
-use ladon_commands::subscriptions::fan_out::{Delivery, FanOut};
-use ladon_commands::subscriptions::published::ForThread;
-use ladon_commands::{
-    ClientInfo, Durability, Flow, Message, Node, NodeParts, Request, Session, ThreadHandle,
-    ThreadParts, execute,
-};
 use ladon_engine::{Keyspace, KeyspaceOptions, Scratch};
+use ladon_kernel::client::clients::ClientInfo;
+use ladon_kernel::client::session::Session;
+use ladon_kernel::loading::Loading;
+use ladon_kernel::local::Local;
+use ladon_kernel::message::{Message, ThreadHandle};
+use ladon_kernel::node::{CheckpointError, PersistenceStatus, Shutdown};
+use ladon_kernel::node::{Durability, Node, NodeParts};
+use ladon_kernel::pubsub::fan_out::{Delivery, FanOut};
+use ladon_kernel::pubsub::published::ForThread;
+use ladon_kernel::request::execute::{Request, execute};
+use ladon_kernel::request::outcome::Flow;
+use ladon_kernel::rng::Rng;
+use ladon_kernel::statistics::latency_events::LatencyEvents;
+use ladon_kernel::thread_parts::ThreadParts;
 use ladon_log::Progress;
 use ladon_net::{
     AfterInput, Backend as _, CloseReason, ConnId, ConnInfo, Listener, MioBackend, Outgoing, Sink,

@@ -12,10 +12,11 @@ use crate::recovery::{Recovered, recover};
 use crate::shutdown::StopSignal;
 use crate::timed_disk::TimedDisk;
 use crate::worker::{Worker, WorkerParts};
-use ladon_commands::latency_events::LatencyEvents;
-use ladon_commands::limits;
-use ladon_commands::{Node, NodeParts, ThreadHandle};
 use ladon_engine::{Keyspace, Locks, Scratch};
+use ladon_kernel::limits;
+use ladon_kernel::message::ThreadHandle;
+use ladon_kernel::node::{Node, NodeParts};
+use ladon_kernel::statistics::latency_events::LatencyEvents;
 use ladon_log::{
     DataDir, Log, LogError, LogOptions, OpenError, Progress, RecoverError, RecoveryReport,
 };
@@ -331,7 +332,7 @@ impl IoThreadParts {
             let spawned = thread.spawn(move || {
                 if let Err(error) = io_thread.run() {
                     *failure.lock() = Some(error.to_string());
-                    stop.request(ladon_commands::node::Shutdown::default());
+                    stop.request(ladon_kernel::node::Shutdown::default());
                 }
             });
             threads.handles.push(spawned.map_err(starting("an IO thread"))?);

@@ -1,6 +1,6 @@
 //! A disk that reports slow writes and syncs to `LATENCY`.
 
-use ladon_commands::latency_events::LatencyEvents;
+use ladon_kernel::statistics::latency_events::LatencyEvents;
 use ladon_platform::{Clock, Disk, DiskFile, DiskLock};
 use std::io;
 use std::path::{Path, PathBuf};

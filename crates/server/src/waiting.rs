@@ -2,7 +2,7 @@
 //! and `WAITAOF`.
 
 use crate::connection::{Connection, Positions};
-use ladon_commands::session::{BlockedKind, LogWait};
+use ladon_kernel::client::session::{BlockedKind, LogWait};
 use ladon_log::{Log, LogError, LogState, PositionWaiter};
 use ladon_record::{Gate, Lsn};
 use ladon_resp::Reply;

@@ -10,7 +10,7 @@ use crate::clock::SimClock;
 use crate::node::SimNode;
 use crate::plan::{Canary, Plan};
 use crate::run::Trouble;
-use ladon_commands::CONGESTED_WEIGHT;
+use ladon_kernel::pubsub::registry::CONGESTED_WEIGHT;
 use ladon_net::ConnId;
 use ladon_resp::client::write_request;
 use ladon_sim_disk::SimDisk;

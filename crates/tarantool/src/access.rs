@@ -5,9 +5,9 @@
 //! a type, or on one object. Who owns an object may do everything with it.
 
 use crate::error;
-use ladon_commands::Node;
 use ladon_engine::Scratch;
 use ladon_iproto::auth::StoredPassword;
+use ladon_kernel::node::Node;
 use ladon_msgpack::{Value, read, read_array, read_map, read_str, read_uint, skip, take};
 use ladon_record::Lsn;
 use ladon_space::BoxError;

@@ -6,10 +6,12 @@ use crate::packet::{Decoded, Packet};
 use crate::requests::facts_of;
 use crate::session::Session;
 use crate::statements::Running;
-use ladon_commands::{Flow, Outcome, Paused, ThreadParts};
 use ladon_iproto::reply::{self, ServerId, feature};
 use ladon_iproto::request::{Delete, Request, Update, Upsert};
 use ladon_iproto::{Header, RequestError, request_type};
+use ladon_kernel::node::Paused;
+use ladon_kernel::request::outcome::{Flow, Outcome};
+use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{BoxError, Statement};
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! **Architecture invariant:** sockets and threads are unknown here, as in the commands of Redis'
-//! protocol. Both meet in the engine and in the node ([`ladon_commands::Node`]).
+//! protocol. Both meet in the engine and in the node ([`ladon_kernel::node::Node`]).
 
 mod access;
 mod batch;

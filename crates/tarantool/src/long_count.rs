@@ -2,8 +2,8 @@
 //! other requests run.
 
 use crate::long_select::{Selecting, TUPLES_MAX};
-use ladon_commands::slices::{Room, Slices};
 use ladon_iproto::reply::{self, ReplyTooLong};
+use ladon_kernel::long::slices::{Room, Slices};
 use ladon_msgpack::write;
 use ladon_resp::Reply;
 use ladon_space::{BoxError, Counting, Looked, Selected, Selection, Space};

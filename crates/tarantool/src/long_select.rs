@@ -5,8 +5,8 @@
 //! the tuples are visited twice: to measure them, then to send them.
 
 use crate::error;
-use ladon_commands::slices::{Room, Slices};
 use ladon_iproto::reply;
+use ladon_kernel::long::slices::{Room, Slices};
 use ladon_resp::Reply;
 use ladon_space::{BoxError, Looked, Selected, Selection, Space, Tuple};
 use self_cell::self_cell;

@@ -6,8 +6,8 @@
 
 use crate::batch::Batch;
 use crate::packet::{Decoded, Packet};
-use ladon_commands::Node;
 use ladon_iproto::request::{IndexRef, Request, SpaceRef};
+use ladon_kernel::node::Node;
 use ladon_space::Sought;
 use smallvec::SmallVec;
 

@@ -9,9 +9,9 @@
 use crate::batch::Batch;
 use crate::call::Target;
 use crate::packet::{Decoded, Packet};
-use ladon_commands::Node;
 use ladon_engine::Catalog;
 use ladon_iproto::request::{Call, Request, SpaceRef};
+use ladon_kernel::node::Node;
 use ladon_system_spaces as system;
 
 /// What has to be known of two requests to say whether one waits for the other.

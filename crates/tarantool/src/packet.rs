@@ -3,10 +3,10 @@
 use crate::batch::Batch;
 use crate::quick::is_quick;
 use crate::requests::{RequestFacts, facts_of};
-use ladon_commands::Node;
 use ladon_iproto::header::HeaderError;
 use ladon_iproto::request::Request;
 use ladon_iproto::{Header, RequestError, frame, request_type};
+use ladon_kernel::node::Node;
 
 /// A packet.
 pub struct Packet<'a>(pub(crate) Decoded<'a>);

@@ -3,10 +3,10 @@
 
 use crate::error;
 use crate::statements::{Running, check_write};
-use ladon_commands::Flow;
 use ladon_engine::{
     DefinitionTurn, Garbage, Preparation, PreparationLimits, Progress, SpaceCell, described_space,
 };
+use ladon_kernel::request::outcome::Flow;
 use ladon_record::SpaceId;
 use ladon_space::{BoxError, Statement, Written};
 use ladon_system_spaces as system;

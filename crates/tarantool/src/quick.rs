@@ -7,9 +7,9 @@
 use crate::batch::Batch;
 use crate::call::{Arguments, Method, Target, key_of};
 use crate::long_select::TUPLES_MAX;
-use ladon_commands::Node;
 use ladon_engine::Catalog;
 use ladon_iproto::request::{Call, Request, Select, SpaceRef};
+use ladon_kernel::node::Node;
 use ladon_msgpack::read_array;
 use ladon_system_spaces as system;
 

@@ -6,12 +6,14 @@ use crate::long_select::{BYTES_MAX, LongSelect, Shape, TUPLES_MAX};
 use crate::session::Session;
 use crate::session_settings;
 use crate::watch::schema_changed;
-use ladon_commands::eviction::{Room, make_room};
-use ladon_commands::{Flow, LongReply, ThreadParts};
 use ladon_engine::{Catalog, SpaceTx};
 use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
 use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
+use ladon_kernel::long::long_reply::LongReply;
+use ladon_kernel::memory::eviction::{Room, make_room};
+use ladon_kernel::request::outcome::Flow;
+use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
     BoxError, IteratorType, Looked, Selected, SequenceDef, Space, SpaceSequence, Statement, Written,

@@ -6,8 +6,8 @@
 
 use crate::error;
 use crate::statements::Running;
-use ladon_commands::Node;
 use ladon_iproto::reply;
+use ladon_kernel::node::Node;
 use ladon_msgpack::write;
 use ladon_record::Lsn;
 use ladon_space::BoxError;

@@ -1,12 +1,12 @@
 //! `COMMANDLOG`, and `SLOWLOG`, which is one part of it.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::command_logs::CommandLog;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::node::Node;
-use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::node::Node;
+use ladon_kernel::statistics::command_logs::CommandLog;
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::container(

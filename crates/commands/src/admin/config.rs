@@ -1,10 +1,10 @@
 //! `CONFIG`: reading and changing settings on the running server.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::node::Node;
-use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::node::Node;
 use ladon_settings::Settings;
 
 pub(crate) const COMMANDS: &[Code] = &[Code::container(

@@ -1,11 +1,11 @@
 //! `HOTKEYS`, as in Redis 8.6: counts which keys take most time and traffic while somebody asks.
 
-use crate::kernel::args::{integer_or, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::hot_keys::{Request, Session, TopKeys};
-use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
+use ladon_kernel::command::args::{integer_or, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::statistics::hot_keys::{Request, Session, TopKeys};
 use ladon_resp::Reply;
 use std::time::Duration;
 

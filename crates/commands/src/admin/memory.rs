@@ -1,12 +1,12 @@
 //! `MEMORY`: what takes how much of it.
 
 use crate::admin::info::{Allocated, human_bytes, ratio};
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
 use ladon_engine::{PARTITIONS, ValueRef};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
 use ladon_settings::EvictionPolicy;
 
 pub(crate) const COMMANDS: &[Code] = &[Code::container(

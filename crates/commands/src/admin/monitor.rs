@@ -1,9 +1,9 @@
 //! `MONITOR`: showing a connection what all others have executed.
 
-use crate::kernel::clients::Monitor;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::spec::{Code, LockNeed};
+use ladon_kernel::client::clients::Monitor;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(crate) const COMMANDS: &[Code] = &[Code::with_locks("monitor", LockNeed::None, monitor)];

@@ -2,12 +2,12 @@
 //!
 //! Redis' RDB file and the rewritten AOF are one thing here, the checkpoint.
 
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::node::{CheckpointError, Shutdown};
-use crate::kernel::outcome::Flow;
-use crate::kernel::spec::{Code, LockNeed};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::node::{CheckpointError, Shutdown};
+use ladon_kernel::request::outcome::Flow;
 
 const BUSY: CommandError = CommandError::text("ERR Background save already in progress");
 

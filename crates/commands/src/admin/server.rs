@@ -1,10 +1,10 @@
 //! Small questions to the server: `TIME`, `ROLE` and `LOLWUT`.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::node::{LADON_VERSION, REDIS_VERSION};
-use crate::kernel::spec::{Code, LockNeed};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::node::{LADON_VERSION, REDIS_VERSION};
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::with_locks("time", LockNeed::None, time),

@@ -1,10 +1,10 @@
 //! One bit: SETBIT, GETBIT.
 
 use super::bit_offset;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::EventClass;
 use ladon_engine::types::string;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn setbit(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let offset = bit_offset(args[2], ctx.node.settings.proto_max_bulk_len())?;

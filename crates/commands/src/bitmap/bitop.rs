@@ -1,12 +1,12 @@
 //! Several bitmaps combined into another: BITOP.
 
 use super::kernel::{Operation, combine};
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::types::string::INLINE_BYTES_MAX;
 use ladon_engine::{EventClass, Key, Object};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 const OPERATIONS: [(&str, Operation); 8] = [
     ("AND", Operation::And),

@@ -2,11 +2,11 @@
 
 use super::integer::{Overflow, Width};
 use super::scaled_offset;
-use crate::kernel::args::{integer, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::EventClass;
 use ladon_engine::types::string;
+use ladon_kernel::command::args::{integer, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 #[derive(Clone, Copy)]
 enum Action {

@@ -7,9 +7,9 @@ mod integer;
 mod kernel;
 mod range;
 
-use crate::kernel::error::CommandError;
-use crate::kernel::flags::Flags;
-use crate::kernel::spec::{Code, Part};
+use ladon_kernel::command::error::CommandError;
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::command::spec::{Code, Part};
 use ladon_resp::parse_i64;
 
 pub(crate) const COMMANDS: &[Code] = &[

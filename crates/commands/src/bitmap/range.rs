@@ -1,10 +1,10 @@
 //! Bits of a range: BITCOUNT, BITPOS.
 
 use super::kernel;
-use crate::kernel::args::{integer, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::string;
+use ladon_kernel::command::args::{integer, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 /// What the positions of a range count.
 #[derive(Clone, Copy, PartialEq, Eq)]

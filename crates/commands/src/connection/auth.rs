@@ -1,8 +1,8 @@
 //! Authentication: AUTH, and what HELLO shares with it.
 
-use crate::kernel::clients::DEFAULT_USER;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
+use ladon_kernel::client::clients::DEFAULT_USER;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(crate) fn auth(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (user, password) = match args {

@@ -1,11 +1,11 @@
 //! HELLO: chooses the protocol and describes the server.
 
 use super::auth;
-use crate::kernel::args::is;
-use crate::kernel::clients::check_name;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown_up_to};
-use crate::kernel::node::REDIS_VERSION;
+use ladon_kernel::client::clients::check_name;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult, shown_up_to};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::node::REDIS_VERSION;
 use ladon_resp::{Proto, parse_i64};
 
 pub(crate) fn hello(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

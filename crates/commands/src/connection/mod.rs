@@ -3,15 +3,15 @@
 mod auth;
 mod hello;
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::flags::Flags;
-use crate::kernel::outcome::Flow;
-use crate::kernel::pubsub::joining;
-use crate::kernel::session::ReplyMode;
-use crate::kernel::spec::{Code, LockNeed};
-use crate::kernel::tracking;
-use crate::kernel::watched;
+use ladon_kernel::client::session::ReplyMode;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::pubsub::joining;
+use ladon_kernel::request::outcome::Flow;
+use ladon_kernel::request::watched;
+use ladon_kernel::tracking;
 use ladon_resp::Proto;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,8 +1,8 @@
 //! Whole databases: DBSIZE, FLUSHDB, FLUSHALL, SWAPDB.
 
-use crate::kernel::args::{int32, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
+use ladon_kernel::command::args::{int32, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn dbsize(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let db = ctx.db();

@@ -1,9 +1,9 @@
 //! Commands on any number of keys of any type: EXISTS, TOUCH, DEL, UNLINK; and TYPE.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use ladon_engine::types::kind_of;
 use ladon_engine::{EventClass, Key, Tx};
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 use ladon_record::DbId;
 
 pub(super) fn exists(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

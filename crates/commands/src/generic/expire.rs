@@ -1,9 +1,9 @@
 //! Setting when a key expires: EXPIRE and its like, PERSIST.
 
-use crate::kernel::args::{integer, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown_up_to};
 use ladon_engine::EventClass;
+use ladon_kernel::command::args::{integer, is};
+use ladon_kernel::command::error::{CommandError, CommandResult, shown_up_to};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn expire(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let base = ctx.now_ms as i64;

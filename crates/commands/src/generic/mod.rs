@@ -12,7 +12,7 @@ mod tuple;
 mod tuple_list;
 pub(crate) mod wait;
 
-use crate::kernel::spec::{Code, LockNeed};
+use ladon_kernel::command::spec::{Code, LockNeed};
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("del", existence::del).on_tuples(tuple::del),

@@ -1,11 +1,11 @@
 //! `OBJECT`: how a value is stored.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::spec::Code;
 use crate::shared::help::HELP;
 use ladon_engine::types::encoding_of;
 use ladon_engine::{AccessNow, EntryRef, Tracking};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::spec::Code;
+use ladon_kernel::ctx::Ctx;
 
 pub(super) const SUBCOMMANDS: &[Code] = &[
     Code::on_keys("encoding", encoding),

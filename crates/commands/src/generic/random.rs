@@ -1,8 +1,8 @@
 //! `RANDOMKEY`.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use ladon_engine::PARTITIONS;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 
 /// With at least this many keys, partitions differ little in size, because the hash spreads keys
 /// evenly.

@@ -1,10 +1,10 @@
 //! A value under another name or in another database: RENAME, RENAMENX, COPY, MOVE.
 
-use crate::kernel::args::is;
-use crate::kernel::aside::is_much;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::{EventClass, Key, Tx};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::aside::is_much;
 use ladon_record::DbId;
 
 const SAME: CommandError = CommandError::text("ERR source and destination objects are the same");

@@ -4,12 +4,12 @@
 //! start and the end. Splits and merges of the table move no position, so a key that exists from a
 //! scan's start to its end is found, whatever other keys come and go.
 
-use crate::kernel::args::cursor;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions};
 use ladon_engine::types::kind_of;
 use ladon_engine::{EntryRef, PARTITIONS, partition_of};
+use ladon_kernel::command::args::cursor;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_record::KeyHash;
 use ladon_resp::Reply;
 use ladon_settings::glob_match;

@@ -1,7 +1,7 @@
 //! When a key expires: TTL, PTTL, EXPIRETIME, PEXPIRETIME.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 
 /// What is answered for a key that does not exist.
 const NO_KEY: i64 = -2;

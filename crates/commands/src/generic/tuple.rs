@@ -2,12 +2,12 @@
 //! stay where they are.
 
 use super::{database, relocate};
-use crate::kernel::args::{int32, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::mounted;
 use crate::shared::tuple::{TupleKey, is_ordinary, locate, refused, require};
 use ladon_engine::{EventClass, Key, MOUNTS_DATABASE, Tx};
+use ladon_kernel::command::args::{int32, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::request::mounted;
 use ladon_record::DbId;
 use ladon_space::Statement;
 

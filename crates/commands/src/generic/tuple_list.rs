@@ -9,13 +9,13 @@
 //! whatever other tuples come and go. A position that was forgotten is the beginning of its space.
 
 use super::{database, random, scan};
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::mounted;
-use crate::kernel::scan_positions::ScanPosition;
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions};
 use ladon_engine::{Catalog, MOUNTS_DATABASE, Tx};
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::request::mounted;
+use ladon_kernel::scan_positions::ScanPosition;
 use ladon_record::SpaceId;
 use ladon_resp::Reply;
 use ladon_settings::glob_match;
@@ -217,7 +217,7 @@ fn tuples(
     ctx: &mut Ctx<'_>,
     cursor: u64,
     page: &mut Page<'_, '_>,
-) -> Result<u64, crate::kernel::error::CommandError> {
+) -> Result<u64, ladon_kernel::command::error::CommandError> {
     let place = cursor >> FINGERPRINT_BITS & ((1 << SPACE_BITS) - 1);
     let mut ids = in_order(&mounted::catalog(ctx));
     let mut after = None;

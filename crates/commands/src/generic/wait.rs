@@ -3,12 +3,12 @@
 //! There are no replicas yet, so a wait for any ends at its timeout. For this node, `WAITAOF`
 //! reports the log's durable position, whatever the gate.
 
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::outcome::Flow;
-use crate::kernel::session::{Blocked, BlockedKind, LogWait};
-use crate::kernel::spec::{Code, LockNeed};
+use ladon_kernel::client::session::{Blocked, BlockedKind, LogWait};
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::request::outcome::Flow;
 use ladon_record::Lsn;
 use std::sync::Arc;
 

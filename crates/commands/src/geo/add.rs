@@ -2,10 +2,10 @@
 
 use super::kernel::Cell;
 use super::options::point;
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::EventClass;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use smallvec::SmallVec;
 
 /// A member's place among the arguments, as `longitude latitude member`.

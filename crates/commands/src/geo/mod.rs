@@ -6,7 +6,7 @@ mod options;
 mod position;
 mod search;
 
-use crate::kernel::spec::{Code, KeyPositions, Part};
+use ladon_kernel::command::spec::{Code, KeyPositions, Part};
 
 const STORES: KeyPositions = KeyPositions::FirstAndOption(options::target_position);
 

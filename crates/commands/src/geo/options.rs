@@ -1,9 +1,9 @@
 //! What is searched for: the arguments of `GEOSEARCH` and its relatives.
 
 use super::kernel::{Area, Point, Shape};
-use crate::kernel::args::{self, is};
-use crate::kernel::error::{CommandError, shown_up_to};
 use crate::shared::float::parse_double;
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, shown_up_to};
 
 /// The forms of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use super::kernel::{distance, point_of_score, standard_geohash, write_distance};
 use super::options;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::scores;
 use ladon_engine::types::sorted_set::SortedSet;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn geopos(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     scores::reply_for_each(ctx, args, |reply, score| match score.map(point_of_score) {

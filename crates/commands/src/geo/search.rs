@@ -5,11 +5,11 @@
 
 use super::kernel::{Area, Cell, Point, cover, point_of_score, write_distance};
 use super::options::{Form, Order, Query, Shown};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::slices::{Headed, Room, Slices};
 use ladon_engine::types::sorted_set::{Gathered, ScoreRange, SortedSet, SortedSetLimits};
 use ladon_engine::{EventClass, Variant};
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::slices::{Headed, Room, Slices};
 use ladon_record::KeyHasher;
 use ladon_resp::Reply;
 use std::ops::{Bound, Range};

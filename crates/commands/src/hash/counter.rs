@@ -1,9 +1,9 @@
 //! HINCRBY, HINCRBYFLOAT. They keep a field's expiry.
 
-use crate::kernel::args::integer;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::{EventClass, Key};
+use ladon_kernel::command::args::integer;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::{LongDouble, parse_i64};
 
 pub(super) fn hincrby(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -1,11 +1,11 @@
 //! HEXPIRE, HPEXPIRE, HEXPIREAT, HPEXPIREAT.
 
 use super::fields;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use crate::shared::element_expiry::{Unit, condition};
 use ladon_engine::EventClass;
 use ladon_engine::types::hash::HashValue;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 
 const NO_FIELD: i64 = -2;
 const NOT_MET: i64 = 0;

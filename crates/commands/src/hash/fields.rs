@@ -1,7 +1,7 @@
 //! `FIELDS numfields field ...`, which ends the commands about single fields.
 
-use crate::kernel::args::is;
-use crate::kernel::error::CommandError;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::CommandError;
 use ladon_resp::parse_i64;
 
 /// The error of HEXPIRE and its like for a malformed count.

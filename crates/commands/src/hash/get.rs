@@ -1,12 +1,12 @@
 //! HGET, HMGET, HGETALL, HKEYS, HVALS.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::slices::{Room, Slices};
-use crate::shared::long_string::Strings;
+use crate::shared::long_string::{Strings, reply_rest};
 use ladon_engine::Look;
 use ladon_engine::types::Position;
 use ladon_engine::types::hash::{Field, HashValue};
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::slices::{Room, Slices};
 use ladon_resp::Reply;
 
 pub(super) fn hget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -33,7 +33,7 @@ pub(super) fn hmget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             None => strings.null(reply),
         }
     }
-    ctx.reply_rest(strings.into_rest());
+    reply_rest(ctx, strings.into_rest());
     Ok(())
 }
 

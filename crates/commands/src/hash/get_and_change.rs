@@ -1,12 +1,12 @@
 //! HGETDEL, HGETEX.
 
 use super::fields;
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::element_expiry::Unit;
 use ladon_engine::EventClass;
 use ladon_engine::types::hash::{HashEdit, HashValue};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn hgetdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     check_type(ctx, args)?;

@@ -1,8 +1,8 @@
 //! HLEN, HEXISTS, HSTRLEN.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use ladon_engine::types::hash::HashValue;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn hlen(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
@@ -27,7 +27,7 @@ pub(super) fn hstrlen(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 fn value_bytes(
     ctx: &mut Ctx<'_>,
     args: &[&[u8]],
-) -> Result<Option<usize>, crate::kernel::error::CommandError> {
+) -> Result<Option<usize>, ladon_kernel::command::error::CommandError> {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let hasher = ctx.keyspace().hasher();
     let hash = ctx.tx().read_value::<HashValue>(db, key)?;

@@ -13,7 +13,7 @@ mod set_expiring;
 mod ttl;
 mod tuple;
 
-use crate::kernel::spec::{Code, Part};
+use ladon_kernel::command::spec::{Code, Part};
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("hset", set::hset).at(Part::Element(2)).on_tuples(tuple::hset),

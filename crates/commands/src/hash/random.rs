@@ -1,9 +1,9 @@
 //! Fields of a hash by chance: HRANDFIELD.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use crate::shared::element_random::{self, Wanted};
 use ladon_engine::types::hash::HashValue;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn hrandfield(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (wanted, with_values) = Wanted::parse(&args[2..], Some("WITHVALUES"))?;

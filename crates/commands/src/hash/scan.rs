@@ -1,10 +1,10 @@
 //! HSCAN.
 
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
 use ladon_engine::types::hash::HashValue;
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn hscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let cursor = args::cursor(args[2])?;

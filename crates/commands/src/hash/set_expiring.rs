@@ -1,11 +1,11 @@
 //! HSETEX.
 
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::shared::element_expiry::Unit;
 use ladon_engine::EventClass;
 use ladon_engine::types::hash::HashEdit;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::parse_i64;
 
 /// The options before `FIELDS`.

@@ -1,10 +1,10 @@
 //! HTTL, HPTTL, HEXPIRETIME, HPEXPIRETIME, HPERSIST.
 
 use super::fields;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use ladon_engine::EventClass;
 use ladon_engine::types::hash::HashValue;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 
 const NO_FIELD: i64 = -2;
 const NO_EXPIRY: i64 = -1;

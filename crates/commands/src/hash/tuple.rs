@@ -1,13 +1,13 @@
 //! The commands of hashes on tuples of mounted spaces.
 
-use crate::kernel::args::{cursor, integer};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::shared::scan::{Also, ScanOptions, reply_empty, reply_page};
 use crate::shared::tuple::{
     FieldChange, Fields, field_count, field_text, find, for_each_field, put, rebuilt, refused,
     require,
 };
+use ladon_kernel::command::args::{cursor, integer};
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::ctx::Ctx;
 use ladon_space::as_text::{self, SumError};
 use ladon_space::{FieldType, Tuple, fields};
 

@@ -1,12 +1,12 @@
 //! `PFADD`.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use crate::shared::hyperloglog::sparse::Cursor;
 use crate::shared::hyperloglog::{
     self, Encoding, HEADER_BYTES, Invalid, STALE_AT, dense, position,
 };
 use ladon_engine::{EventClass, Written};
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn pfadd(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));

@@ -1,10 +1,10 @@
 //! `PFCOUNT`.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::hyperloglog::{self, Registers, estimate};
 use ladon_engine::types::string;
 use ladon_engine::{Key, Tx, Written};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_record::DbId;
 use std::collections::HashSet;
 

@@ -1,10 +1,10 @@
 //! `PFDEBUG`.
 
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown_up_to};
 use crate::shared::hyperloglog::{self, Encoding, HEADER_BYTES, REGISTERS, dense, sparse};
 use ladon_engine::types::string;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult, shown_up_to};
+use ladon_kernel::ctx::Ctx;
 use std::fmt::Write;
 
 pub(super) fn pfdebug(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -1,12 +1,12 @@
 //! `PFMERGE`.
 
 use super::count::Merged;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::hyperloglog::sparse::Cursor;
 use crate::shared::hyperloglog::{self, Encoding, STALE_AT};
 use ladon_engine::EventClass;
 use ladon_engine::types::string;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn pfmerge(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let db = ctx.db();

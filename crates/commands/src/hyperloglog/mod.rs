@@ -6,10 +6,10 @@ mod debug;
 mod merge;
 mod selftest;
 
-use crate::kernel::error::CommandError;
-use crate::kernel::flags::Flags;
-use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::hyperloglog::Invalid;
+use ladon_kernel::command::error::CommandError;
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::command::spec::{Code, LockNeed};
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("pfadd", add::pfadd),

@@ -1,15 +1,15 @@
 //! `PFSELFTEST`: the registers keep what is written to them, both encodings agree, and the estimate
 //! is as close as it should be.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::large::Large;
-use crate::kernel::rng::Rng;
-use crate::kernel::slices::Headed;
 use crate::shared::hyperloglog::sparse::Cursor;
 use crate::shared::hyperloglog::{
     self, Encoding, HEADER_BYTES, Position, REGISTERS, dense, position,
 };
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::large::Large;
+use ladon_kernel::long::slices::Headed;
+use ladon_kernel::rng::Rng;
 
 pub(super) fn pfselftest(ctx: &mut Ctx<'_>, _: &[&[u8]]) -> CommandResult {
     let seed = ctx.local.rng.next_u64();

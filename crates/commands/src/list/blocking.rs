@@ -3,11 +3,11 @@
 use super::ends::{PopFrom, pop_first};
 use super::relocate::move_element;
 use super::shared::{end, popped, reply_element};
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use ladon_engine::EventClass;
 use ladon_engine::types::list::{End, ListValue};
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 use ladon_record::ValueKind;
 
 pub(super) fn blpop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

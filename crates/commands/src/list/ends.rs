@@ -1,11 +1,11 @@
 //! Pushing and popping at the ends: LPUSH, RPUSH, LPUSHX, RPUSHX, LPOP, RPOP, LMPOP.
 
 use super::shared::{end, popped, pushed, reply_element};
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
 use ladon_engine::types::list::{End, ListValue};
 use ladon_engine::{EventClass, Key, Tx};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::ctx::Ctx;
 use ladon_record::DbId;
 use ladon_resp::Reply;
 

@@ -9,7 +9,7 @@ mod relocate;
 mod relocate_many;
 mod shared;
 
-use crate::kernel::spec::{Code, Part};
+use ladon_kernel::command::spec::{Code, Part};
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("lpush", ends::lpush).at(Part::Whole),

@@ -1,10 +1,10 @@
 //! `LPOS`: the position of an element.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::slices::{Headed, Room, Slices};
 use ladon_engine::types::list::{End, ListValue, Needle};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::slices::{Headed, Room, Slices};
 use ladon_resp::Reply;
 use std::ops::ControlFlow::{Break, Continue};
 

@@ -1,12 +1,12 @@
 //! Looking at a list: LLEN, LRANGE, LINDEX.
 
 use super::shared::{index_of, range_of, reply_element};
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::slices::{Room, Slices};
 use ladon_engine::Look;
 use ladon_engine::types::list::{End, ListValue};
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::slices::{Room, Slices};
 use ladon_resp::Reply;
 use std::ops::ControlFlow::{Break, Continue};
 use std::ops::Range;

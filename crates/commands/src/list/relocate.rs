@@ -1,10 +1,10 @@
 //! From one list to another: LMOVE, RPOPLPUSH.
 
 use super::shared::{end, popped, pushed};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::list::{End, ListValue};
 use ladon_engine::{EventClass, Key};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn lmove(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (from, to) = (end(args[3])?, end(args[4])?);

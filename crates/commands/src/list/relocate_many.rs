@@ -5,12 +5,12 @@
 //! in Redis, all of them leave the source before the first arrives, also within one list.
 
 use super::shared::{end, popped, pushed};
-use crate::kernel::args::{self, is};
-use crate::kernel::blocking::Wanted;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::list::{Elements, End, ListValue};
 use ladon_engine::{EventClass, Object, Tx, ValueRef};
+use ladon_kernel::blocking::Wanted;
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_record::{DbId, ValueKind};
 
 /// How many elements to move, in which order.

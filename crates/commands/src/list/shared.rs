@@ -1,8 +1,8 @@
 //! What several commands on lists need: their ends, the events at these, indexes and elements.
 
-use crate::kernel::args::is;
-use crate::kernel::error::CommandError;
 use ladon_engine::types::list::{Element, End};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::CommandError;
 use ladon_resp::Reply;
 
 /// An element as a reply.

@@ -1,13 +1,13 @@
 //! Publish and subscribe: SUBSCRIBE, PUBLISH, their forms for patterns and shards, and PUBSUB.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
-use crate::kernel::flags::Flags;
-use crate::kernel::pubsub::joining;
-use crate::kernel::pubsub::published::Kind;
-use crate::kernel::session::ReplyMode;
-use crate::kernel::spec::{Code, HandlerFn, LockNeed};
 use crate::shared::help::HELP;
+use ladon_kernel::client::session::ReplyMode;
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::command::spec::{Code, HandlerFn, LockNeed};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::pubsub::joining;
+use ladon_kernel::pubsub::published::Kind;
 
 pub(crate) const COMMANDS: &[Code] = &[
     while_subscribed("subscribe", |ctx, args| subscribe(ctx, args, Kind::Channel)),

@@ -1,13 +1,13 @@
 //! `EVAL`, `EVALSHA` and their read-only forms.
 
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::scripts::cache::{Digest, Script};
-use crate::kernel::scripts::running::Kind;
-use crate::kernel::scripts::shebang;
-use crate::kernel::scripts::thread_vm::{Compiled, Place, ThreadScripts, ThreadVm, check};
-use crate::scripting::runner::{self, Task};
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::scripts::cache::{Digest, Script};
+use ladon_kernel::scripts::runner::{self, Task};
+use ladon_kernel::scripts::running::Kind;
+use ladon_kernel::scripts::shebang;
+use ladon_kernel::scripts::thread_vm::{Compiled, Place, ThreadScripts, ThreadVm, check};
 use ladon_lua::Vm;
 use std::sync::Arc;
 

@@ -1,15 +1,13 @@
-//! Scripts: `EVAL` and its relatives, and `SCRIPT`; and functions (`functions/`). `runner.rs` runs
-//! scripts and functions as one transaction each.
+//! Scripts: `EVAL` and its relatives, and `SCRIPT`; and functions (`functions/`).
+//! `ladon_kernel::scripts::runner` runs scripts and functions as one transaction each.
 
 mod eval;
 mod functions;
-mod host;
-mod runner;
 mod script;
 
-use crate::kernel::flags::Flags;
-use crate::kernel::spec::{Code, HandlerFn, LockNeed};
 use crate::shared::help::HELP;
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::command::spec::{Code, HandlerFn, LockNeed};
 
 pub(crate) const COMMANDS: &[Code] = &[
     runs_script("eval", eval::eval).with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE)),

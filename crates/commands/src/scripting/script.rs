@@ -1,12 +1,12 @@
 //! `SCRIPT`: the cache of scripts, and the end of a slow one.
 
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::scripts::running::Kind;
-use crate::kernel::scripts::thread_vm::ThreadVm;
 use crate::scripting::eval;
-use crate::scripting::runner;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::scripts::runner;
+use ladon_kernel::scripts::running::Kind;
+use ladon_kernel::scripts::thread_vm::ThreadVm;
 
 pub(super) fn load(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     runner::with_vm(ctx, |ctx, thread_vm| {

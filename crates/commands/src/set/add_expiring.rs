@@ -1,11 +1,11 @@
 //! SADDEX.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::shared::element_expiry::Unit;
 use ladon_engine::EventClass;
 use ladon_engine::types::set::SetValue;
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::ctx::Ctx;
 
 /// The request without its key.
 struct Request<'w, 'a> {

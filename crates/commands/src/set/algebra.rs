@@ -1,14 +1,14 @@
 //! Intersections, unions and differences of sets.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::large::Large;
-use crate::kernel::slices::Headed;
 use crate::set::{reply_member, slices_of};
 use crate::shared::hyperloglog::Distinct;
 use ladon_engine::types::set::{Member, SetLimits, SetValue};
 use ladon_engine::{EventClass, Key, Object, Tx, Variant};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::large::Large;
+use ladon_kernel::long::slices::Headed;
 use ladon_record::{DbId, KeyHasher};
 use ladon_resp::Reply;
 

@@ -1,11 +1,11 @@
 //! SEXPIRE, SPEXPIRE, SEXPIREAT, SPEXPIREAT.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
 use crate::shared::element_expiry::{Condition, Unit, condition};
 use ladon_engine::EventClass;
 use ladon_engine::types::set::SetValue;
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::ctx::Ctx;
 
 const NO_MEMBER: i64 = -2;
 const NOT_MET: i64 = 0;

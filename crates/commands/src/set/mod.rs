@@ -6,15 +6,15 @@ mod expire;
 mod random;
 mod ttl;
 
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::slices::{Headed, Room, Slices};
-use crate::kernel::spec::{Code, Part};
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
 use ladon_engine::types::Position;
 use ladon_engine::types::set::{Member, SetValue};
 use ladon_engine::{EventClass, Key, Look, Tx};
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::command::spec::{Code, Part};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::slices::{Headed, Room, Slices};
 use ladon_record::DbId;
 use ladon_resp::Reply;
 

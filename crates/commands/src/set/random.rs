@@ -1,12 +1,12 @@
 //! Random members of a set: SPOP and SRANDMEMBER.
 
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use crate::set::reply_member;
 use crate::shared::element_random::{self, Wanted};
 use ladon_engine::EventClass;
 use ladon_engine::types::set::SetValue;
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(crate) fn spop(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if args.len() > 3 {

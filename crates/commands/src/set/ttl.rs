@@ -1,10 +1,10 @@
 //! STTL, SPTTL, SEXPIRETIME, SPEXPIRETIME, SPERSIST.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::EventClass;
 use ladon_engine::types::set::SetValue;
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 const NO_MEMBER: i64 = -2;
 const NO_EXPIRY: i64 = -1;

@@ -1,7 +1,7 @@
 //! Expiry times of fields and members, and the conditions for setting one.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::error::CommandError;
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::CommandError;
 
 /// The latest time that Redis accepts, Unix milliseconds.
 const AT_MAX: i64 = (1 << 46) - 1;

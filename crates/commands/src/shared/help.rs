@@ -1,9 +1,9 @@
 //! `HELP` of every container of subcommands, from the facts about them.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::spec::{Code, LockNeed};
 use ladon_command_docs::{Argument, ArgumentKind, CommandDoc};
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
 
 /// The subcommand `HELP`, for any container.
 pub(crate) const HELP: Code = Code::with_locks("help", LockNeed::None, help);

@@ -1,11 +1,11 @@
 //! Strings in replies: a long one is sent in blocks from its own memory (`long_reply.rs`).
 
-use crate::kernel::ctx::{Ctx, Later};
-use crate::kernel::error::CommandError;
-use crate::kernel::large::Large;
-use crate::kernel::slices::{Keeping, Room, Slices};
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::{Object, ValueRef};
+use ladon_kernel::command::error::CommandError;
+use ladon_kernel::ctx::{Ctx, Later};
+use ladon_kernel::long::large::Large;
+use ladon_kernel::long::slices::{Keeping, Room, Slices};
 use ladon_resp::{Proto, Reply};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -209,12 +209,10 @@ impl Slices for Strings {
     }
 }
 
-impl Ctx<'_> {
-    /// Continues the reply with `rest`, if there is any.
-    #[inline]
-    pub(crate) fn reply_rest(&mut self, rest: Option<Strings>) {
-        if let Some(rest) = rest {
-            self.reply_in_slices(rest);
-        }
+/// Continues the reply with `rest`, if there is any.
+#[inline]
+pub(crate) fn reply_rest(ctx: &mut Ctx<'_>, rest: Option<Strings>) {
+    if let Some(rest) = rest {
+        ctx.reply_in_slices(rest);
     }
 }

@@ -1,7 +1,7 @@
 //! The options of SCAN, SSCAN, HSCAN and ZSCAN, and the shape of their replies.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::error::CommandError;
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::CommandError;
 use ladon_resp::Reply;
 use ladon_settings::glob_match;
 

@@ -1,8 +1,8 @@
 //! The scores of several members of a sorted set.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use ladon_engine::types::sorted_set::SortedSet;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::Reply;
 
 /// Replies with an array of what `write` makes of the score of each member, which are the arguments

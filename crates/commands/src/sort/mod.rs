@@ -10,13 +10,13 @@ mod order;
 mod pattern;
 mod sorted;
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::large::Large;
-use crate::kernel::slices::Headed;
-use crate::kernel::spec::{Code, KeyPositions, LockNeed};
 use elements::Elements;
 use ladon_engine::{EventClass, Key, Object, ValueRef, Variant};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::spec::{Code, KeyPositions, LockNeed};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::large::Large;
+use ladon_kernel::long::slices::Headed;
 use ladon_record::DbId;
 use options::Options;
 use pattern::Source;

@@ -1,8 +1,8 @@
 //! The options of SORT.
 
 use super::pattern::Pattern;
-use crate::kernel::args::{integer, is};
-use crate::kernel::error::CommandError;
+use ladon_kernel::command::args::{integer, is};
+use ladon_kernel::command::error::CommandError;
 
 pub(super) struct Options<'a> {
     pub(super) descending: bool,

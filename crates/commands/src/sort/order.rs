@@ -4,7 +4,7 @@ use super::elements::Elements;
 use super::options::Options;
 use super::pattern::{Pattern, Source};
 use super::sorted::limited;
-use crate::kernel::error::CommandError;
+use ladon_kernel::command::error::CommandError;
 use std::cmp::Ordering;
 
 /// What elements are compared by.

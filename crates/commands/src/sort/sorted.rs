@@ -4,9 +4,9 @@ use super::elements::Elements;
 use super::options::Options;
 use super::order;
 use super::pattern::{Pattern, Source};
-use crate::kernel::error::CommandError;
-use crate::kernel::slices::{Keeping, Room, Slices};
 use ladon_engine::types::list::{ListLimits, ListValue};
+use ladon_kernel::command::error::CommandError;
+use ladon_kernel::long::slices::{Keeping, Room, Slices};
 use ladon_resp::{Proto, Reply};
 use std::ops::Range;
 

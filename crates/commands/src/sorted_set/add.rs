@@ -1,10 +1,10 @@
 //! ZADD and ZINCRBY.
 
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::float::parse_double;
 use ladon_engine::EventClass;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use smallvec::SmallVec;
 
 const NOT_A_NUMBER: CommandError = CommandError::text("ERR resulting score is not a number (NaN)");

@@ -1,15 +1,15 @@
 //! Unions, intersections and differences, of sorted sets and sets (whose members all count as 1).
 
 use super::{notify_store, range};
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::large::Large;
-use crate::kernel::slices::Headed;
 use crate::shared::float::parse_double;
 use ladon_engine::types::set::SetValue;
 use ladon_engine::types::sorted_set::{Gathered, SortedSet, SortedSetLimits};
 use ladon_engine::{Key, Object, Tx, Variant};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::large::Large;
+use ladon_kernel::long::slices::Headed;
 use ladon_record::{DbId, KeyHasher};
 
 pub(super) fn zunion(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -1,10 +1,10 @@
 //! The blocking forms: BZPOPMIN, BZPOPMAX, BZMPOP.
 
 use super::pop::{End, Several, take};
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use ladon_engine::types::sorted_set::SortedSet;
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 use ladon_record::ValueKind;
 
 pub(super) fn bzpopmin(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

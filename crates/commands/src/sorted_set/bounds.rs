@@ -1,9 +1,9 @@
 //! Ranges in arguments: of ranks, of scores (`1 (5 -inf`), of members (`- [a (b +`).
 
-use crate::kernel::args;
-use crate::kernel::error::CommandError;
 use crate::shared::float::parse_bound;
 use ladon_engine::types::sorted_set::{LexBound, LexRange, ScoreRange, SortedSet};
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::CommandError;
 use std::ops::{Bound, Range};
 
 /// Which members a command means.

@@ -1,11 +1,11 @@
 //! Questions about members: their number, scores and ranks.
 
 use super::bounds::Members;
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use crate::shared::scores;
 use ladon_engine::types::sorted_set::SortedSet;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn zcard(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));

@@ -12,8 +12,8 @@ mod remove;
 mod scan;
 mod show;
 
-use crate::kernel::spec::{Code, Part};
 use ladon_engine::{EventClass, Key, Tx};
+use ladon_kernel::command::spec::{Code, Part};
 use ladon_record::DbId;
 
 pub(crate) const COMMANDS: &[Code] = &[

@@ -1,10 +1,10 @@
 //! Members taken from the ends: ZPOPMIN, ZPOPMAX, ZMPOP.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::sorted_set::SortedSet;
 use ladon_engine::{EventClass, Key, Tx};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_record::DbId;
 use ladon_resp::Proto;
 

@@ -1,9 +1,9 @@
 //! Random members: ZRANDMEMBER.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use crate::shared::element_random::{self, Wanted};
 use ladon_engine::types::sorted_set::SortedSet;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn zrandmember(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (wanted, with_scores) = Wanted::parse(&args[2..], Some("WITHSCORES"))?;

@@ -2,12 +2,12 @@
 
 use super::bounds::Members;
 use super::{notify_store, show};
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::slices::{Headed, Room, Slices};
 use ladon_engine::types::sorted_set::{Gathered, SortedSet, SortedSetLimits};
 use ladon_engine::{Look, Variant};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::slices::{Headed, Room, Slices};
 use ladon_record::KeyHasher;
 use ladon_resp::Reply;
 use std::ops::Range;

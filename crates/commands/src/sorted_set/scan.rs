@@ -1,10 +1,10 @@
 //! ZSCAN.
 
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
 use ladon_engine::types::sorted_set::{SortedSet, write_score_17};
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::write_double;
 
 pub(super) fn zscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -4,10 +4,10 @@ use super::id::NewId;
 use super::idempotence::default_memory;
 use super::reply;
 use super::trim::{Options, options};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::stream::{ENTRY_BYTES_MAX, Step, Stream, StreamId};
 use ladon_engine::{EventClass, StreamEdit};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 const TOO_SMALL: CommandError = CommandError::text(
     "ERR The ID specified in XADD is equal or smaller than the target stream top item",

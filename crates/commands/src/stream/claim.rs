@@ -2,11 +2,11 @@
 
 use super::shared::{is_new_consumer, no_key_or_group, notify_consumer, text};
 use super::{id, reply};
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::StreamEdit;
 use ladon_engine::types::stream::{Claimed, Step, Stream, StreamId};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::{Reply, parse_i64};
 
 /// Options of XCLAIM.

@@ -1,11 +1,11 @@
 //! Removing entries by their ids: XDEL, XDELEX, XACKDEL.
 
 use super::id;
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::stream::{References, Step, Stream, StreamId};
 use ladon_engine::{EventClass, StreamEdit};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn xdel(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));

@@ -2,11 +2,11 @@
 
 use super::id;
 use super::shared::{no_group, notify_consumer};
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::EventClass;
 use ladon_engine::types::stream::{Step, Stream, StreamId};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 const NO_KEY: CommandError = CommandError::text(
     "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use \

@@ -1,7 +1,7 @@
 //! Ids as arguments.
 
-use crate::kernel::error::CommandError;
 use ladon_engine::types::stream::StreamId;
+use ladon_kernel::command::error::CommandError;
 use ladon_resp::parse_i64;
 
 const INVALID: CommandError =

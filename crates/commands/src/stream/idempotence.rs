@@ -1,9 +1,9 @@
 //! Idempotent producers: who sends an entry of XADD, and XCFGSET, as in Redis 8.6.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::stream::{Idempotence, Memory, Stream};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::Reply;
 use ladon_settings::Settings;
 use std::borrow::Cow;

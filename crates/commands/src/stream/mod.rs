@@ -19,8 +19,8 @@ mod trim;
 
 pub use idempotence::automatic_id;
 
-use crate::kernel::spec::{Code, KeyPositions, Part};
 use crate::shared::help::HELP;
+use ladon_kernel::command::spec::{Code, KeyPositions, Part};
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("xadd", add::xadd).at(Part::Whole),

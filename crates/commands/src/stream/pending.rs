@@ -2,10 +2,10 @@
 
 use super::shared::no_key_or_group;
 use super::{id, reply};
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::stream::{Group, Pending, Stream, StreamId};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::Reply;
 use std::ops::ControlFlow::{self, Break, Continue};
 

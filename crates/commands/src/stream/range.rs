@@ -1,13 +1,13 @@
 //! Looking at a stream: XLEN, XRANGE, XREVRANGE.
 
 use super::{id, reply};
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::large::Large;
-use crate::kernel::slices::{Room, Slices};
 use ladon_engine::Look;
 use ladon_engine::types::stream::{Stream, StreamId};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::large::Large;
+use ladon_kernel::long::slices::{Room, Slices};
 use ladon_resp::Reply;
 use std::ops::ControlFlow::{Break, Continue};
 

@@ -3,13 +3,13 @@
 use super::range::{Rest, Span};
 use super::streams_option::{Budget, Options};
 use super::{id, reply};
-use crate::kernel::blocking::Wanted;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::large::Large;
-use crate::kernel::slices::{Headed, Room, Slices};
 use ladon_engine::types::stream::{Stream, StreamId};
 use ladon_engine::{Key, Object, Tx, ValueRef};
+use ladon_kernel::blocking::Wanted;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::large::Large;
+use ladon_kernel::long::slices::{Headed, Room, Slices};
 use ladon_record::{DbId, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;

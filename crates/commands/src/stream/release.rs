@@ -2,10 +2,10 @@
 
 use super::id;
 use super::shared::no_key_or_group;
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::stream::{Step, Stream, StreamId};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::parse_i64;
 
 /// How often the most hopeless entry counts as delivered.

@@ -1,8 +1,8 @@
 //! What several commands on consumer groups need: their errors, and new consumers.
 
-use crate::kernel::error::{CommandError, shown_up_to};
 use ladon_engine::types::stream::Stream;
 use ladon_engine::{EventClass, Key, Tx};
+use ladon_kernel::command::error::{CommandError, shown_up_to};
 use ladon_record::DbId;
 
 /// An argument for an error message: as much of it as C's `printf` shows.

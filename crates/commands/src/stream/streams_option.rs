@@ -1,7 +1,7 @@
 //! The options of XREAD and XREADGROUP, up to the keys and ids that follow `STREAMS`.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::error::{CommandError, CommandResult};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_resp::parse_i64;
 use std::ops::Range;
 

@@ -3,11 +3,11 @@
 use super::delete;
 use super::id::{self, NewId};
 use super::idempotence::Sender;
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::EventClass;
 use ladon_engine::types::stream::{References, Step, StreamId, Threshold, Trim};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 /// Maximum number of entries that `~` removes if the command does not say, as a number of nodes.
 const NODES_MAX: u64 = 100;

@@ -4,11 +4,11 @@
 //! result is the bound. `BYINT` counts in 64 bits, `BYFLOAT` as `INCRBYFLOAT` does.
 
 use super::expiry::Expiry;
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::EventClass;
 use ladon_engine::types::string;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::{LongDouble, Reply, parse_i64};
 
 /// The arguments after the key, of which numbers are not parsed yet.

@@ -1,11 +1,11 @@
 //! Changes that depend on the present value: the conditions of `SET` and `DELEX`; `DELIFEQ`,
 //! `DIGEST`.
 
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::string;
 use ladon_engine::{EntryRef, EventClass, ValueRef};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What a string is compared with.

@@ -1,10 +1,10 @@
 //! Counters: INCR, DECR, INCRBY, DECRBY, INCRBYFLOAT.
 
-use crate::kernel::args::integer;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::types::string;
 use ladon_engine::{CountError, EventClass};
+use ladon_kernel::command::args::integer;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::LongDouble;
 
 pub(super) fn incr(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -1,10 +1,10 @@
 //! Changing a part of a string: APPEND, SETRANGE.
 
 use super::length;
-use crate::kernel::args::integer;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::{EventClass, StringTooLong};
+use ladon_kernel::command::args::integer;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn append(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));

@@ -1,7 +1,7 @@
 //! `EX`, `PX`, `EXAT` and `PXAT`: when a string expires.
 
-use crate::kernel::args::{integer, is};
-use crate::kernel::error::CommandError;
+use ladon_kernel::command::args::{integer, is};
+use ladon_kernel::command::error::CommandError;
 
 /// How the number is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

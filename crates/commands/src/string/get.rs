@@ -2,18 +2,18 @@
 
 use super::expiry::Expiry;
 use super::length;
-use crate::kernel::args::{integer, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::shared::long_string::{answer, answer_part};
+use crate::shared::long_string::{answer, answer_part, reply_rest};
 use ladon_engine::types::string;
 use ladon_engine::{EntryRef, EventClass, Object, ValueRef};
+use ladon_kernel::command::args::{integer, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn get(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (db, key) = (ctx.db(), ctx.first_key(args));
     let (tx, reply, later) = ctx.tx_reply_and_later();
     let rest = answer(reply, tx.read(db, key).map(EntryRef::value), &later)?;
-    ctx.reply_rest(rest);
+    reply_rest(ctx, rest);
     Ok(())
 }
 
@@ -59,7 +59,7 @@ pub(super) fn getex(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             tx.notify(EventClass::GENERIC, event, db, key);
         }
     }
-    ctx.reply_rest(rest);
+    reply_rest(ctx, rest);
     Ok(())
 }
 
@@ -103,7 +103,7 @@ pub(super) fn getrange(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if let ValueRef::Object(Object::String(string)) = entry.value() {
         let range = range(start, end, string.len());
         let rest = answer_part(reply, string, range, &later);
-        ctx.reply_rest(rest);
+        reply_rest(ctx, rest);
         return Ok(());
     }
     let bytes = string::bytes(entry.value()).ok_or(CommandError::WrongType)?;

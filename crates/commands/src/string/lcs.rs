@@ -5,12 +5,12 @@
 //! from the last cell gives the subsequence, and its contiguous matches in the order in which
 //! Redis lists them: last first.
 
-use crate::kernel::args::{integer, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::slices::Headed;
 use ladon_engine::types::string;
 use ladon_engine::{Key, Tx};
+use ladon_kernel::command::args::{integer, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::slices::Headed;
 use ladon_record::DbId;
 use ladon_resp::Reply;
 use std::borrow::Cow;

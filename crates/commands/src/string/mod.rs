@@ -10,10 +10,10 @@ mod lcs;
 mod set;
 mod several_keys;
 
-use crate::kernel::error::CommandError;
-use crate::kernel::flags::Flags;
-use crate::kernel::spec::Code;
 use ladon_engine::ValueRef;
+use ladon_kernel::command::error::CommandError;
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::command::spec::Code;
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("get", get::get),

@@ -2,12 +2,12 @@
 
 use super::compare::Comparison;
 use super::expiry::{Expiry, Unit};
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::shared::long_string::answer;
+use crate::shared::long_string::{answer, reply_rest};
 use ladon_engine::types::string;
 use ladon_engine::{EntryRef, EventClass, Key, ValueRef};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 /// When `SET` may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             if !get {
                 reply.null();
             }
-            ctx.reply_rest(rest);
+            reply_rest(ctx, rest);
             return Ok(());
         }
     }
@@ -126,7 +126,7 @@ fn set_with_options(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if !get {
         ctx.reply.ok();
     }
-    ctx.reply_rest(rest);
+    reply_rest(ctx, rest);
     Ok(())
 }
 

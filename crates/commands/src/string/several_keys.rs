@@ -1,11 +1,11 @@
 //! Several strings at once: MGET, MSET, MSETNX, MSETEX.
 
 use super::expiry::Expiry;
-use crate::kernel::args::{integer, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::shared::long_string::Strings;
+use crate::shared::long_string::{Strings, reply_rest};
 use ladon_engine::{EntryRef, EventClass};
+use ladon_kernel::command::args::{integer, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn mget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let db = ctx.db();
@@ -18,7 +18,7 @@ pub(super) fn mget(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         // A value of another type counts as none here.
         strings.answer(reply, tx.read(db, key).map(EntryRef::value), large);
     }
-    ctx.reply_rest(strings.into_rest());
+    reply_rest(ctx, strings.into_rest());
     Ok(())
 }
 

@@ -3,16 +3,16 @@
 //! `EXEC` takes the union of the locks of what was queued and runs it as one transaction of the
 //! engine: one record in the log, serializable across threads.
 
-use crate::kernel::ctx::{Ctx, Data};
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::flags::Flags;
-use crate::kernel::invoke::{self, Caller, Command};
-use crate::kernel::long_replies::Several;
-use crate::kernel::mounted;
-use crate::kernel::session::{Multi, WatchedKey};
-use crate::kernel::spec::{Code, Handler, LockNeed};
-use crate::kernel::watched;
 use ladon_engine::{Ahead, Locks};
+use ladon_kernel::client::session::{Multi, WatchedKey};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::command::spec::{Code, Handler, LockNeed};
+use ladon_kernel::ctx::{Ctx, Data};
+use ladon_kernel::long::long_replies::Several;
+use ladon_kernel::request::invoke::{self, Caller, Command};
+use ladon_kernel::request::mounted;
+use ladon_kernel::request::watched;
 use ladon_record::KeyHash;
 use std::collections::BTreeSet;
 use std::sync::Arc;

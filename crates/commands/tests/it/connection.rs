@@ -1,8 +1,9 @@
 //! The connection's own commands.
 
 use crate::common::{self, TestClient, TestNode, check, check_on};
-use ladon_commands::session::BlockedKind;
-use ladon_commands::{Blocked, Flow, Message};
+use ladon_kernel::client::session::{Blocked, BlockedKind};
+use ladon_kernel::message::Message;
+use ladon_kernel::request::outcome::Flow;
 use ladon_record::{Gate, Lsn};
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,6 +1,8 @@
 //! Where a command's keys are.
 
-use ladon_commands::{Flags, KeyPositions, LockNeed, families};
+use ladon_commands::families;
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::command::spec::{KeyPositions, LockNeed};
 
 #[test]
 fn one_key_is_the_one_at_position_1() {

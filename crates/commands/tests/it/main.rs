@@ -31,4 +31,5 @@ mod sorted_sets;
 mod sorting;
 mod streams;
 mod strings;
+mod table;
 mod transactions;

@@ -4,23 +4,20 @@
 //! lib.rs, families.rs, compat.rs   know every family
 //!   └─▶ a family (string/, admin/) knows itself
 //!         └─▶ shared/              what several families use
-//!               └─▶ kernel/        knows no command
 //! ```
 
 use ladon_testkit::module_graph::Graph;
 
-/// The largest circle of files that import each other: node, table, spec, ctx and what a thread has
-/// for itself, as a handler gets the node that has its table. Lower it when the circle shrinks.
-const CIRCLE_FILES_MAX: usize = 6;
+/// The largest circle of files that import each other. Lower it when the circle shrinks.
+const CIRCLE_FILES_MAX: usize = 1;
 
 /// Whether a module of the first folder may import one of the second.
 fn may_import(from: &str, to: &str) -> bool {
     match (from, to) {
         (from, to) if from == to => true,
         ("" | "families" | "compat", _) => true,
-        ("kernel", _) => false,
-        ("shared", to) => to == "kernel",
-        (_family, to) => matches!(to, "kernel" | "shared"),
+        ("shared", _) => false,
+        (_family, to) => to == "shared",
     }
 }
 

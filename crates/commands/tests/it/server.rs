@@ -1,7 +1,7 @@
 //! The server's own commands: `INFO`, `CONFIG`, `COMMAND`, `SLOWLOG` and the like.
 
 use crate::common::{TestNode, check, check_on};
-use ladon_commands::node::Shutdown;
+use ladon_kernel::node::Shutdown;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A reply without the quotes and escapes that scripts show it with.
@@ -426,9 +426,9 @@ fn debug_has_to_be_allowed() {
     let node = debug_node();
     let mut client = node.client();
     assert_eq!(node.run(&mut client, "DEBUG SLEEP 0"), "+OK");
-    let info = ladon_commands::ClientInfo {
+    let info = ladon_kernel::client::clients::ClientInfo {
         addr: "192.0.2.1:5".to_owned(),
-        ..ladon_commands::ClientInfo::default()
+        ..ladon_kernel::client::clients::ClientInfo::default()
     };
     client.session.info = info.into();
     assert!(node.run(&mut client, "DEBUG SLEEP 0").starts_with("-ERR DEBUG command not allowed"));
@@ -537,7 +537,7 @@ fn watchers_see_what_was_executed() {
         .take()
         .into_iter()
         .map(|message| match message {
-            ladon_commands::Message::Deliver { client, bytes, .. } => {
+            ladon_kernel::message::Message::Deliver { client, bytes, .. } => {
                 assert_eq!(client, watcher.session.info.id);
                 String::from_utf8(bytes.to_vec()).unwrap()
             }

@@ -2,7 +2,7 @@
 //! is what the sources and tests of Redis 8.12 say.
 
 use crate::common::{TestNode, check_on};
-use ladon_commands::Flow;
+use ladon_kernel::request::outcome::Flow;
 use ladon_platform::Clock;
 use ladon_settings::Loader;
 use proptest::prelude::*;

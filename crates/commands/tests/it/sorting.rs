@@ -1,7 +1,8 @@
 //! What SORT answers, and that it is atomic when it reaches for keys that it does not name.
 
 use crate::common::{TestNode, check};
-use ladon_commands::{LockNeed, families};
+use ladon_commands::families;
+use ladon_kernel::command::spec::LockNeed;
 use ladon_testkit::Random;
 
 #[test]

@@ -1,7 +1,7 @@
 //! MULTI, EXEC, DISCARD, WATCH and UNWATCH.
 
 use crate::common::{TestNode, check, check_on};
-use ladon_commands::Flow;
+use ladon_kernel::request::outcome::Flow;
 use std::sync::atomic::Ordering::Relaxed;
 
 const ABORTED: &str = "-EXECABORT Transaction discarded because of previous errors.";

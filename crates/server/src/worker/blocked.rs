@@ -7,12 +7,11 @@
 use super::{Net, Worker};
 use crate::connection::Connection;
 use crate::waiting;
-use ladon_commands::Message;
-use ladon_commands::blocking::{self, KeyWait, UNBLOCKED};
-use ladon_commands::message::{Answer, Unserved};
-use ladon_commands::session::ReplyMode;
-use ladon_commands::{Blocked, Session};
 use ladon_engine::Waiter;
+use ladon_kernel::blocking::{self, KeyWait, UNBLOCKED};
+use ladon_kernel::client::session::{Blocked, ReplyMode, Session};
+use ladon_kernel::message::Message;
+use ladon_kernel::message::{Answer, Unserved};
 use ladon_record::{Gate, Lsn};
 use ladon_resp::Reply;
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use super::Worker;
 use crate::connection::Connection;
-use ladon_commands::Session;
-use ladon_commands::subscriptions::joining;
-use ladon_commands::tracking;
+use ladon_kernel::client::session::Session;
+use ladon_kernel::pubsub::joining;
+use ladon_kernel::tracking;
 use ladon_net::ConnId;
 use std::sync::Arc;
 

@@ -2,10 +2,10 @@
 //! bounded number per turn.
 
 use super::{Planted, Worker};
-use ladon_commands::subscriptions::fan_out::{Delivery, FanOut};
-use ladon_commands::subscriptions::published::ForThread;
-use ladon_commands::tracking::batch::{ForTrackers, Redirected};
-use ladon_commands::tracking::fan_out as invalidation;
+use ladon_kernel::pubsub::fan_out::{Delivery, FanOut};
+use ladon_kernel::pubsub::published::ForThread;
+use ladon_kernel::tracking::batch::{ForTrackers, Redirected};
+use ladon_kernel::tracking::fan_out as invalidation;
 
 /// Nanoseconds of deliveries in a turn.
 const FAN_OUT_NS: u64 = 200_000;

@@ -1,7 +1,7 @@
 //! Messages from other threads, and changed settings.
 
 use super::Worker;
-use ladon_commands::Message;
+use ladon_kernel::message::Message;
 use ladon_record::Lsn;
 use std::sync::atomic::Ordering::Relaxed;
 

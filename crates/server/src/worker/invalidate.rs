@@ -4,12 +4,12 @@
 use super::Worker;
 use super::fan_out::slice_of;
 use crate::connection::Connection;
-use ladon_commands::Message;
-use ladon_commands::subscriptions::fan_out::Delivery;
-use ladon_commands::tracking::batch::{self, Invalid, Redirected};
-use ladon_commands::tracking::fan_out::FanOut;
-use ladon_commands::tracking::joining;
 use ladon_engine::Garbage;
+use ladon_kernel::message::Message;
+use ladon_kernel::pubsub::fan_out::Delivery;
+use ladon_kernel::tracking::batch::{self, Invalid, Redirected};
+use ladon_kernel::tracking::fan_out::FanOut;
+use ladon_kernel::tracking::joining;
 use ladon_record::Lsn;
 use ladon_resp::Proto;
 

@@ -2,8 +2,8 @@
 
 use super::Worker;
 use crate::aside::Task;
-use ladon_commands::aside_job::{Computed, Job, Lent};
 use ladon_engine::Garbage;
+use ladon_kernel::long::aside_job::{Computed, Job, Lent};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

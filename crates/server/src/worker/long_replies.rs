@@ -9,8 +9,8 @@
 use super::Worker;
 use super::buffers::BUFFER_BYTES_MAX;
 use crate::connection::Connection;
-use ladon_commands::LongReply;
 use ladon_engine::Garbage;
+use ladon_kernel::long::long_reply::LongReply;
 use ladon_record::Lsn;
 use std::sync::atomic::Ordering::Relaxed;
 

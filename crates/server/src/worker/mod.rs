@@ -12,7 +12,7 @@
 /// would not with a method.
 macro_rules! thread_parts {
     ($worker:expr) => {
-        ladon_commands::ThreadParts {
+        ladon_kernel::thread_parts::ThreadParts {
             node: &$worker.node,
             local: &mut $worker.bench.local,
             scratch: &mut $worker.bench.scratch,
@@ -55,11 +55,11 @@ use crate::waiting::Awaited;
 use buffers::Buffers;
 pub(crate) use carried::Carried;
 use fan_out::FanOuts;
-use ladon_commands::blocking::SendNow;
-use ladon_commands::local::Local;
-use ladon_commands::rng::Rng;
-use ladon_commands::{Node, Paused};
 use ladon_engine::{CommitLimits, PreparationLimits, Scratch};
+use ladon_kernel::blocking::SendNow;
+use ladon_kernel::local::Local;
+use ladon_kernel::node::{Node, Paused};
+use ladon_kernel::rng::Rng;
 use ladon_log::{Appender, Log, PositionWaiter};
 use ladon_net::{ConnId, Outgoing};
 use ladon_record::{Gate, Lsn};

@@ -3,8 +3,10 @@
 use super::Worker;
 use crate::connection::{Connection, ConnectionStart};
 use crate::protocol::Protocol;
-use ladon_commands::{ClientInfo, Session, disconnect};
 use ladon_engine::Garbage;
+use ladon_kernel::client::clients::ClientInfo;
+use ladon_kernel::client::disconnect::disconnect;
+use ladon_kernel::client::session::Session;
 use ladon_net::{ConnId, Outgoing};
 use ladon_resp::Reply;
 use std::sync::Arc;

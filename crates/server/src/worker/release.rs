@@ -7,7 +7,7 @@ use super::{Net, Planted, Worker};
 use crate::connection::{Connection, Positions};
 use crate::input;
 use crate::waiting::{self, Awaited};
-use ladon_commands::Node;
+use ladon_kernel::node::Node;
 use ladon_record::Gate;
 use ladon_settings::OutputClass;
 use std::sync::atomic::Ordering::Relaxed;

@@ -3,9 +3,12 @@
 use super::{Planted, Point, Wire, Worker};
 use crate::batch::{Batch, Gathered, Item, ItemKind, LOOKAHEAD_KEYS_MIN};
 use crate::connection::{Again, Connection};
-use ladon_commands::aside_job::Lent;
-use ladon_commands::{Deferred, Flags, Flow, Outcome, Request, execute, is_quick};
 use ladon_engine::Garbage;
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::long::aside_job::Lent;
+use ladon_kernel::request::execute::{Request, execute};
+use ladon_kernel::request::outcome::{Deferred, Flow, Outcome};
+use ladon_kernel::statistics::timing::is_quick;
 use ladon_record::{Gate, Lsn};
 use ladon_resp::{Parser, ProtocolError, Reply};
 use std::sync::Arc;

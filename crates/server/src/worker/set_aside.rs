@@ -4,7 +4,8 @@ use super::Worker;
 use super::packets::Again;
 use crate::batch::{Batch, Item};
 use crate::set_aside::{State, Waiting};
-use ladon_commands::{LongReply, Outcome};
+use ladon_kernel::long::long_reply::LongReply;
+use ladon_kernel::request::outcome::Outcome;
 use ladon_record::Lsn;
 use ladon_tarantool::{Order, Unfinished};
 

@@ -7,8 +7,9 @@
 use super::Worker;
 use crate::connection::Connection;
 use crate::input;
-use ladon_commands::{blocking, eviction};
 use ladon_engine::{Locks, PARTITIONS};
+use ladon_kernel::blocking;
+use ladon_kernel::memory::eviction;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 

@@ -4,9 +4,9 @@
 //! asks for it. From the next command on, its replies wait for that gate, whichever connection made
 //! the change that they show.
 
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::ctx::Ctx;
 use ladon_record::Gate;
 
 pub(super) fn gate(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

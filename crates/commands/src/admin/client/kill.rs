@@ -1,12 +1,12 @@
 //! `CLIENT KILL`.
 
 use super::{Class, class};
-use crate::kernel::args::{self, is};
-use crate::kernel::clients::{ClientInfo, DEFAULT_USER};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
-use crate::kernel::message::Message;
-use crate::kernel::outcome::Flow;
+use ladon_kernel::client::clients::{ClientInfo, DEFAULT_USER};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::message::Message;
+use ladon_kernel::request::outcome::Flow;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Which connections to kill: all given conditions must hold.

@@ -1,9 +1,9 @@
 //! A connection in one line, as `CLIENT LIST` and `CLIENT INFO` show it.
 
-use crate::kernel::clients::{ClientInfo, DEFAULT_USER};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::pubsub::published::Kind;
-use crate::kernel::session::Multi;
+use ladon_kernel::client::clients::{ClientInfo, DEFAULT_USER};
+use ladon_kernel::client::session::Multi;
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::pubsub::published::Kind;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Up to this size Redis keeps replies in a separate buffer (`obl`), beyond it in a list (`oll`).

@@ -1,10 +1,10 @@
 //! `CLIENT LIST` and `CLIENT INFO`.
 
 use super::{Class, class, line};
-use crate::kernel::args::is;
-use crate::kernel::clients::ClientInfo;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
+use ladon_kernel::client::clients::ClientInfo;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::parse_i64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -10,11 +10,11 @@ mod switches;
 mod tracking;
 mod unblock;
 
-use crate::kernel::args::is;
-use crate::kernel::clients::ClientInfo;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
-use crate::kernel::spec::{Code, LockNeed};
+use ladon_kernel::client::clients::ClientInfo;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
 
 pub(crate) const COMMANDS: &[Code] = &[Code::container(
     "client",

@@ -1,9 +1,9 @@
 //! Names of connections and their libraries.
 
-use crate::kernel::args::is;
-use crate::kernel::clients;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
+use ladon_kernel::client::clients;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn setname(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     clients::check_name(args[2])?;

@@ -1,10 +1,10 @@
 //! `CLIENT PAUSE` and `UNPAUSE`.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
-use crate::kernel::node::Paused;
-use crate::kernel::outcome::Flow;
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::node::Paused;
+use ladon_kernel::request::outcome::Flow;
 
 pub(super) fn pause(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let what = match args[3..] {

@@ -1,9 +1,9 @@
 //! Options that a connection sets for itself.
 
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::session::ReplyMode;
+use ladon_kernel::client::session::ReplyMode;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn reply(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -1,10 +1,10 @@
 //! `CLIENT TRACKING` and what belongs to it: which invalidations a connection gets.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
-use crate::kernel::tracking::joining;
-use crate::kernel::tracking::state::{Modes, TrackingState};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::tracking::joining;
+use ladon_kernel::tracking::state::{Modes, TrackingState};
 
 /// What `CLIENT TRACKING` was asked for.
 #[derive(Default)]

@@ -1,11 +1,10 @@
 //! `CLIENT UNBLOCK`: ends another client's wait.
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::message::Message;
-use crate::kernel::message::Unserved;
-use crate::kernel::outcome::Flow;
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::message::{Message, Unserved};
+use ladon_kernel::request::outcome::Flow;
 use std::sync::atomic::Ordering::Acquire;
 
 pub(super) fn unblock(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

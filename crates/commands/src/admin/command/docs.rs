@@ -2,10 +2,10 @@
 
 use super::top_level;
 use crate::admin::command::info::statuses;
-use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use ladon_command_docs::Argument;
+use ladon_kernel::command::command_id::CommandId;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn docs(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let names = &args[2..];

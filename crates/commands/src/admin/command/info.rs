@@ -1,10 +1,10 @@
 //! `COMMAND` and `COMMAND INFO`.
 
 use super::top_level;
-use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use ladon_command_docs::{BeginSearch, FindKeys, KeySpec};
+use ladon_kernel::command::command_id::CommandId;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn all(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let ids = top_level(ctx);

@@ -1,11 +1,11 @@
 //! `COMMAND GETKEYS` and `COMMAND GETKEYSANDFLAGS`.
 
 use super::info::statuses;
-use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::spec::{Handler, KeyPositions};
 use ladon_command_docs::{BeginSearch, FindKeys, KeySpec};
+use ladon_kernel::command::command_id::CommandId;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::spec::{Handler, KeyPositions};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn getkeys(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let command = &args[2..];

@@ -5,11 +5,11 @@ mod info;
 mod keys;
 mod list;
 
-use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
+use ladon_kernel::command::command_id::CommandId;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
 
 pub(crate) const COMMANDS: &[Code] = &[Code::container(
     "command",

@@ -1,9 +1,9 @@
 //! `DEBUG DIGEST` and `DEBUG DIGEST-VALUE`: forty hexadecimal digits that depend on the data alone,
 //! not on its order in memory, its encoding or the server.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
 use ladon_engine::{EntryRef, Locks, ValueRef, types};
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
 use ladon_record::{KeyHasher, ValueKind};
 use std::ops::AddAssign;
 use std::sync::LazyLock;

@@ -1,10 +1,10 @@
 //! `DEBUG POPULATE`: many keys at once.
 
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::mounted;
 use ladon_engine::Locks;
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::request::mounted;
 
 /// `DEBUG POPULATE count [prefix [bytes]]`: keys `prefix:0`, ... with the values `value:0`, ...
 /// With `bytes`, values are cut or padded with zero bytes to that size. Existing keys stay as they

@@ -1,7 +1,7 @@
 //! `DEBUG PROTOCOL`: a reply of each type, for the tests of clients.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_resp::Proto;
 
 #[allow(clippy::approx_constant, reason = "the number that Redis answers")]

@@ -4,10 +4,10 @@
 //! as in a checkpoint and decoded again, in place, while all locks are held.
 
 use crate::admin::persistence::save_for_good;
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::Locks;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn reload(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let mut save = true;

@@ -1,9 +1,9 @@
 //! `DEBUG OBJECT`, `DEBUG HTSTATS`, `DEBUG HTSTATS-KEY`: how data is stored.
 
-use crate::kernel::args;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::{EntryRef, Locks, Object, PARTITIONS, ValueRef, types};
+use ladon_kernel::command::args;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn object(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let access = ctx.keyspace().access_rules().at(ctx.now_ms);

@@ -1,9 +1,9 @@
 //! The section `Clients`.
 
 use super::text::Text;
-use crate::kernel::clients::ClientInfo;
-use crate::kernel::ctx::Ctx;
 use ladon_engine::PARTITIONS;
+use ladon_kernel::client::clients::ClientInfo;
+use ladon_kernel::ctx::Ctx;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Number of keys that clients wait for, and of those whose loss ends a wait.

@@ -1,8 +1,8 @@
 //! The sections `Commandstats`, `Errorstats` and `Latencystats`.
 
 use super::text::Text;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::stats::CommandStats;
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::statistics::stats::CommandStats;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! The section `Keyspace`.
 
 use super::text::Text;
-use crate::kernel::ctx::Ctx;
 use ladon_engine::PARTITIONS;
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.section("Keyspace");

@@ -1,8 +1,8 @@
 //! The section `Ladon`: figures without a name in Redis.
 
 use super::text::Text;
-use crate::kernel::ctx::Ctx;
 use ladon_engine::PARTITIONS;
+use ladon_kernel::ctx::Ctx;
 use ladon_settings::Id;
 use std::sync::atomic::Ordering::Relaxed;
 

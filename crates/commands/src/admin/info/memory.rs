@@ -6,8 +6,8 @@
 //! returned to the system.
 
 use super::text::Text;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::node::Node;
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::node::Node;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {

@@ -14,10 +14,10 @@ mod server;
 mod stats;
 mod text;
 
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::spec::{Code, LockNeed};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
 use text::Text;
 
 pub(crate) use memory::{Allocated, ratio};

@@ -2,7 +2,7 @@
 //! checkpoint that precedes it.
 
 use super::text::Text;
-use crate::kernel::ctx::Ctx;
+use ladon_kernel::ctx::Ctx;
 use ladon_record::Gate;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {

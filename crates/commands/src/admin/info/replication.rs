@@ -1,7 +1,7 @@
 //! The sections `Replication`, `Modules` and `Cluster`, for a standalone node.
 
 use super::text::Text;
-use crate::kernel::ctx::Ctx;
+use ladon_kernel::ctx::Ctx;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let node = ctx.node;

@@ -1,8 +1,8 @@
 //! The sections `Server` and `CPU`.
 
 use super::text::Text;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::node::{LADON_VERSION, REDIS_VERSION};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::node::{LADON_VERSION, REDIS_VERSION};
 use ladon_settings::Endpoint;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {

@@ -1,9 +1,9 @@
 //! The sections `Stats` and `Debug`.
 
 use super::text::Text;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::pubsub::published::Kind;
-use crate::kernel::stats::ThreadStats;
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::pubsub::published::Kind;
+use ladon_kernel::statistics::stats::ThreadStats;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {

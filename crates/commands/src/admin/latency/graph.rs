@@ -1,6 +1,6 @@
 //! An event's delays as a picture made of characters.
 
-use crate::kernel::latency_events::History;
+use ladon_kernel::statistics::latency_events::History;
 
 /// Rows of the picture.
 const ROWS: usize = 5;
@@ -53,7 +53,7 @@ fn age(seconds: u64) -> Vec<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::latency_events::Delay;
+    use ladon_kernel::statistics::latency_events::Delay;
 
     #[test]
     fn the_longest_delay_is_the_highest_column() {

@@ -2,13 +2,13 @@
 
 mod graph;
 
-use crate::kernel::command_id::CommandId;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown};
-use crate::kernel::latency_events::{Delay, History};
-use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
 use graph::graph;
+use ladon_kernel::command::command_id::CommandId;
+use ladon_kernel::command::error::{CommandError, CommandResult, shown};
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::statistics::latency_events::{Delay, History};
 
 pub(crate) const COMMANDS: &[Code] = &[Code::container(
     "latency",

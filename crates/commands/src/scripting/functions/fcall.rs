@@ -1,14 +1,14 @@
 //! `FCALL` and `FCALL_RO`.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::scripts::running::Kind;
-use crate::kernel::scripts::shebang::ScriptFlags;
-use crate::kernel::scripts::thread_functions::Callable;
-use crate::kernel::scripts::thread_vm::ThreadVm;
 use crate::scripting::eval;
-use crate::scripting::runner::{self, Task};
 use ladon_engine::Locks;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::scripts::runner::{self, Task};
+use ladon_kernel::scripts::running::Kind;
+use ladon_kernel::scripts::shebang::ScriptFlags;
+use ladon_kernel::scripts::thread_functions::Callable;
+use ladon_kernel::scripts::thread_vm::ThreadVm;
 use std::sync::Arc;
 
 pub(super) fn fcall(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

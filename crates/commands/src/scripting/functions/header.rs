@@ -1,6 +1,6 @@
 //! The first line of a library: `#!lua name=...`.
 
-use crate::kernel::error::{CommandError, shown_whole};
+use ladon_kernel::command::error::{CommandError, shown_whole};
 
 /// A library's source, in its parts.
 #[derive(Debug, PartialEq, Eq)]

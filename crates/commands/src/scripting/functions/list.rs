@@ -1,12 +1,12 @@
 //! `FUNCTION LIST` and `FUNCTION DUMP`: replies about all libraries, made in slices.
 
 use super::payload::Dump;
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown_whole};
-use crate::kernel::scripts::shebang::ScriptFlags;
-use crate::kernel::slices::{Keeping, Room, Slices};
 use ladon_engine::Library;
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult, shown_whole};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::long::slices::{Keeping, Room, Slices};
+use ladon_kernel::scripts::shebang::ScriptFlags;
 use ladon_resp::{Proto, Reply};
 use ladon_settings::glob::glob_match;
 use std::sync::Arc;

@@ -1,17 +1,17 @@
 //! `FUNCTION LOAD`.
 //!
-//! Compiling and running a library may take long, so that it is done aside (`kernel/aside.rs`), on
+//! Compiling and running a library may take long, so that it is done aside (`ladon_kernel::long::aside`), on
 //! a virtual machine of its own. The request's second run then adds the library under all locks.
 //! Inside `EXEC`, both happen at once.
 
 use super::header::{self, Source};
 use super::{exists, function_exists};
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult, shown_whole};
-use crate::kernel::scripts::loading::{self, Registered};
-use crate::kernel::scripts::shebang::ScriptFlags;
 use ladon_engine::{Library, Locks, Tx};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult, shown_whole};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::scripts::loading::{self, Registered};
+use ladon_kernel::scripts::shebang::ScriptFlags;
 use ladon_platform::Clock;
 use ladon_record::{FunctionFacts, LibraryBody, Lsn};
 use std::sync::Arc;

@@ -13,13 +13,13 @@ mod payload;
 mod restore;
 mod stats;
 
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::flags::Flags;
-use crate::kernel::spec::{Code, LockNeed};
 use crate::shared::help::HELP;
 use ladon_engine::{Library, Locks};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
 use std::sync::Arc;
 
 /// `FCALL`.

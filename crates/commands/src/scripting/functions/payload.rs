@@ -6,10 +6,10 @@
 //! library := 245, code as an RDB string
 //! ```
 
-use crate::kernel::error::CommandError;
-use crate::kernel::slices::{Keeping, Room, Slices};
 use crate::shared::rdb::{self, FOOTER_BYTES, Sealing};
 use ladon_engine::Library;
+use ladon_kernel::command::error::CommandError;
+use ladon_kernel::long::slices::{Keeping, Room, Slices};
 use ladon_resp::{Proto, Reply};
 use std::sync::Arc;
 

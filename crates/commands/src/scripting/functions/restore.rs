@@ -1,10 +1,10 @@
 //! `FUNCTION RESTORE`: the libraries of a payload, all or none of them.
 
 use super::{exists, function_exists, load, payload};
-use crate::kernel::args::is;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
 use ladon_engine::{Library, Locks, Tx};
+use ladon_kernel::command::args::is;
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
 use ladon_platform::Clock;
 use std::collections::HashSet;
 use std::sync::Arc;

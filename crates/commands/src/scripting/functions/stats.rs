@@ -1,8 +1,8 @@
 //! `FUNCTION STATS` and `FUNCTION KILL`: the function that runs.
 
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::CommandResult;
-use crate::kernel::scripts::running::Kind;
+use ladon_kernel::command::error::CommandResult;
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::scripts::running::Kind;
 
 pub(super) fn stats(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let running = ctx.node.scripts.running.function(ctx.node.clock.monotonic_ns())?;

@@ -1,9 +1,9 @@
 //! Long replies of random elements, made from a frozen value.
 
 use super::{CHOICE_MIN, Draw, WalkedTo};
-use crate::kernel::rng::Rng;
-use crate::kernel::slices::{Keeping, Room, Slices};
 use ladon_engine::Garbage;
+use ladon_kernel::long::slices::{Keeping, Room, Slices};
+use ladon_kernel::rng::Rng;
 use ladon_resp::{Proto, Reply};
 use std::collections::HashSet;
 

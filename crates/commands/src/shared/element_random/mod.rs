@@ -5,15 +5,15 @@
 
 mod long;
 
-use crate::kernel::args::{self, is};
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, CommandResult};
-use crate::kernel::rng::Rng;
 use ladon_engine::types::Position;
 use ladon_engine::types::hash::{Field, HashValue};
 use ladon_engine::types::set::{Member, SetValue};
 use ladon_engine::types::sorted_set::SortedSet;
 use ladon_engine::{Key, Variant};
+use ladon_kernel::command::args::{self, is};
+use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::ctx::Ctx;
+use ladon_kernel::rng::Rng;
 use ladon_record::DbId;
 use ladon_resp::{Proto, Reply};
 use long::{Distinct, Repeats};

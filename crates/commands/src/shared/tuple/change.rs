@@ -1,9 +1,9 @@
 //! Tuples with other fields.
 
 use super::TupleKey;
-use crate::kernel::ctx::Ctx;
-use crate::kernel::error::{CommandError, shown};
 use crate::shared::tuple::refused;
+use ladon_kernel::command::error::{CommandError, shown};
+use ladon_kernel::ctx::Ctx;
 use ladon_space::as_text::{self, TextError};
 use ladon_space::{Field, Space, Statement, Tuple, fields};
 use std::borrow::Cow;

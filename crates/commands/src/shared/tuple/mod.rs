@@ -5,10 +5,10 @@ mod change;
 
 pub(crate) use change::{FieldChange, Fields, put, rebuilt};
 
-use crate::kernel::ctx::{Ctx, Data};
-use crate::kernel::error::{CommandError, shown};
-use crate::kernel::mounted;
 use ladon_engine::Key;
+use ladon_kernel::command::error::{CommandError, shown};
+use ladon_kernel::ctx::{Ctx, Data};
+use ladon_kernel::request::mounted;
 use ladon_record::SpaceId;
 use ladon_space::{BoxError, Space, Tuple, as_text, fields};
 use std::borrow::Cow;

@@ -10,8 +10,9 @@
 //! the node holds, and memory is accounted for to the byte, before everything is deleted and after.
 
 use super::common::{TestClient, TestNode};
-use ladon_commands::{Flags, Handler};
 use ladon_engine::{Locks, Scratch};
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::command::spec::Handler;
 use ladon_resp::client::Decoder;
 use ladon_settings::Settings;
 

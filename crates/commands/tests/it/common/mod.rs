@@ -12,13 +12,17 @@ pub use fakes::{FakeClock, FakeLog};
 pub use script::{check, check_on};
 pub use show::show;
 
-use ladon_commands::local::Local;
-use ladon_commands::rng::Rng;
-use ladon_commands::{
-    ClientInfo, Node, NodeParts, Outcome, Request, Session, ThreadHandle, ThreadParts, disconnect,
-    execute,
-};
 use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Recovering, Scratch};
+use ladon_kernel::client::clients::ClientInfo;
+use ladon_kernel::client::disconnect::disconnect;
+use ladon_kernel::client::session::Session;
+use ladon_kernel::local::Local;
+use ladon_kernel::message::ThreadHandle;
+use ladon_kernel::node::{Node, NodeParts};
+use ladon_kernel::request::execute::{Request, execute};
+use ladon_kernel::request::outcome::Outcome;
+use ladon_kernel::rng::Rng;
+use ladon_kernel::thread_parts::ThreadParts;
 use ladon_resp::Proto;
 use ladon_settings::Settings;
 use std::collections::BTreeMap;

@@ -1,0 +1,7 @@
+//! A connection's session, and the list of all clients.
+
+pub mod clients;
+pub mod disconnect;
+pub mod monitored;
+pub mod schema_watchers;
+pub mod session;

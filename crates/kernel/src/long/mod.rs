@@ -1,0 +1,8 @@
+//! Replies and results that outlast a turn.
+
+pub mod aside;
+pub mod aside_job;
+pub mod large;
+pub mod long_replies;
+pub mod long_reply;
+pub mod slices;

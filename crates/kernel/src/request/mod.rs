@@ -1,0 +1,9 @@
+//! A request's way: checks, locks, call, outcome.
+
+pub mod execute;
+pub mod invoke;
+pub mod mounted;
+pub mod outcome;
+pub mod overdue;
+pub mod undo;
+pub mod watched;

@@ -1,0 +1,143 @@
+//! How long a command took, counted in buckets: eight to each power of two, so that a percentile
+//! is at most an eighth too high.
+
+use crate::statistics::counter::Counter;
+
+const SUB_BITS: u32 = 3;
+const SUBS: usize = 1 << SUB_BITS;
+/// Reaches to 2^40 ns, some eighteen minutes; what takes longer counts as that.
+const BUCKETS: usize = (40 - SUB_BITS as usize + 2) * SUBS;
+
+/// Counts of durations in nanoseconds; written by one thread, read by any.
+#[derive(Debug)]
+pub struct Histogram(Box<[Counter]>);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram((0..BUCKETS).map(|_| Counter::default()).collect())
+    }
+}
+
+impl Histogram {
+    /// Counts `times` durations of `nanoseconds`.
+    #[inline]
+    pub fn record(&self, nanoseconds: u64, times: u64) {
+        self.0[bucket_of(nanoseconds)].add(times);
+    }
+
+    /// Back to nothing.
+    pub fn reset(&self) {
+        self.0.iter().for_each(Counter::reset);
+    }
+}
+
+/// The sum of several threads' histograms.
+#[derive(Debug, Default)]
+pub struct HistogramSum(Vec<u64>);
+
+impl HistogramSum {
+    /// Adds a thread's counts.
+    pub fn add(&mut self, histogram: &Histogram) {
+        self.0.resize(BUCKETS, 0);
+        for (sum, count) in self.0.iter_mut().zip(&histogram.0) {
+            *sum += count.get();
+        }
+    }
+
+    /// Number of durations.
+    pub fn count(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The nanoseconds that `percent` of the durations do not exceed; 0 if there are none.
+    pub fn percentile(&self, percent: f64) -> u64 {
+        let count = self.count();
+        let wanted = ((percent / 100.0 * count as f64).ceil() as u64).clamp(1, count.max(1));
+        let mut seen = 0;
+        for (bucket, &count) in self.0.iter().enumerate() {
+            seen += count;
+            if seen >= wanted {
+                return highest_of(bucket);
+            }
+        }
+        0
+    }
+
+    /// (microseconds, number of durations up to that), one for each power of two from 1,024 ns on
+    /// that adds to the number: what `LATENCY HISTOGRAM` shows.
+    pub fn by_powers_of_two(&self) -> Vec<(u64, u64)> {
+        let mut found = Vec::new();
+        let (mut bound, mut seen, mut shown) = (1024, 0, 0);
+        for (bucket, &count) in self.0.iter().enumerate() {
+            while highest_of(bucket) >= bound {
+                if seen > shown {
+                    found.push((bound / 1000, seen));
+                    shown = seen;
+                }
+                bound *= 2;
+            }
+            seen += count;
+        }
+        if seen > shown {
+            found.push((bound / 1000, seen));
+        }
+        found
+    }
+}
+
+fn bucket_of(nanoseconds: u64) -> usize {
+    if nanoseconds < SUBS as u64 {
+        return nanoseconds as usize;
+    }
+    let exponent = nanoseconds.ilog2();
+    let sub = (nanoseconds >> (exponent - SUB_BITS)) as usize & (SUBS - 1);
+    ((exponent - SUB_BITS + 1) as usize * SUBS + sub).min(BUCKETS - 1)
+}
+
+/// The largest duration that counts in a bucket.
+fn highest_of(bucket: usize) -> u64 {
+    if bucket < SUBS {
+        return bucket as u64;
+    }
+    let shift = (bucket / SUBS - 1) as u32;
+    (((SUBS + bucket % SUBS + 1) as u64) << shift) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_holds_what_it_says() {
+        for exponent in 0..40 {
+            for offset in [0, 1, 3] {
+                let value = (1u64 << exponent) + offset;
+                let bucket = bucket_of(value);
+                assert!(value <= highest_of(bucket), "{value} in {bucket}");
+                assert!(bucket == 0 || value > highest_of(bucket - 1), "{value} in {bucket}");
+                assert!(highest_of(bucket) - value <= value / 8, "{value} in {bucket}");
+            }
+        }
+        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn percentiles_and_powers_of_two() {
+        let histogram = Histogram::default();
+        histogram.record(1_000, 98);
+        histogram.record(1_000_000, 2);
+        let mut sum = HistogramSum::default();
+        assert_eq!((sum.count(), sum.percentile(50.0)), (0, 0));
+        sum.add(&histogram);
+        sum.add(&histogram);
+        assert_eq!(sum.count(), 200);
+        assert_eq!(sum.percentile(50.0), 1023);
+        assert_eq!(sum.percentile(98.0), 1023);
+        assert!((1_000_000..1_125_000).contains(&sum.percentile(99.0)));
+        assert_eq!(sum.by_powers_of_two(), [(1, 196), (1048, 200)]);
+        histogram.reset();
+        let mut sum = HistogramSum::default();
+        sum.add(&histogram);
+        assert_eq!(sum.by_powers_of_two(), []);
+    }
+}

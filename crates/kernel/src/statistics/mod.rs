@@ -1,0 +1,12 @@
+//! What is counted and timed: per command, per thread, per event.
+
+pub mod batch_time;
+pub mod command_logs;
+pub mod counter;
+pub mod histogram;
+pub mod hot_keys;
+pub mod latency_events;
+pub mod rates;
+pub mod stats;
+pub mod timing;
+pub mod undoable_counts;
