@@ -20,6 +20,7 @@ mod input;
 mod io_thread;
 mod listening;
 mod loading;
+mod positions;
 mod protocol;
 mod recovery;
 mod run;

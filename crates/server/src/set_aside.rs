@@ -226,15 +226,10 @@ impl SetAside {
 }
 
 impl Connection {
-    /// Whether bytes of a reply are on their way that is not made to its end.
-    pub(crate) fn is_mid_reply(&self) -> bool {
-        self.long_reply.is_some() && self.long_reply_has_begun
-    }
-
     /// Whether the next request may run.
     pub(crate) fn is_runnable(&self) -> bool {
         self.blocked.is_none()
-            && !self.is_mid_reply()
+            && !self.replies.is_mid_reply()
             && self.computing.is_none()
             && !self.paused
             && !self.awaits_delivery

@@ -1,7 +1,8 @@
 //! The gate's waiting room: connections whose replies wait for the log, and connections in `WAIT`
 //! and `WAITAOF`.
 
-use crate::connection::{Connection, Positions};
+use crate::connection::Connection;
+use crate::positions::Positions;
 use ladon_kernel::client::session::{BlockedKind, LogWait};
 use ladon_log::{Log, LogError, LogState, PositionWaiter};
 use ladon_record::{Gate, Lsn};
@@ -59,7 +60,7 @@ impl Awaited {
 /// Whether the log has reached what a blocked connection waits for.
 pub(crate) fn is_reached(blocked: &LogWait, positions: Positions) -> bool {
     // There are no replicas, so a wait for any runs into its deadline.
-    blocked.replicas <= 0 && positions.durable >= blocked.durable
+    blocked.replicas <= 0 && positions.durable() >= blocked.durable
 }
 
 /// Why records that are not durable now never will be, if a sync has failed.
@@ -76,9 +77,9 @@ pub(crate) fn sync_failure(log: &Log) -> Option<LogError> {
 /// Sends an error to a connection whose wait cannot succeed, and closes it. The number of replies
 /// that it awaits is unknown here, and it must not wait forever.
 pub(crate) fn give_up(connection: &mut Connection, positions: Positions, error: &LogError) {
-    let reply = connection.awaits();
+    let reply = connection.replies.awaits();
     let blocked = connection.log_wait().map(|blocked| (Gate::Fsync, blocked.durable));
-    let hopeless = |(gate, lsn)| gate == Gate::Fsync && positions.durable < lsn;
+    let hopeless = |(gate, lsn)| gate == Gate::Fsync && positions.durable() < lsn;
     if !reply.or(blocked).is_some_and(hopeless) {
         return;
     }
@@ -89,22 +90,23 @@ pub(crate) fn give_up(connection: &mut Connection, positions: Positions, error: 
     let text = format!("MISCONF It is not known whether the change is safe: {error}");
     if connection.tarantool.is_some() {
         // Nobody knows which request an error would answer: the connection just ends.
-        connection.replace_waiting();
+        connection.replies.replace_waiting();
     } else {
-        Reply::new(connection.replace_waiting(), proto).error(text);
+        Reply::new(connection.replies.replace_waiting(), proto).error(text);
     }
-    connection.all_is_sendable();
+    connection.closing = true;
+    connection.replies.all_is_sendable();
 }
 
 /// Answers a connection whose wait is over.
 pub(crate) fn answer(connection: &mut Connection, blocked: &LogWait, positions: Positions) {
     let proto = connection.session.proto;
-    let mut reply = Reply::new(&mut connection.output, proto);
+    let mut reply = Reply::new(&mut connection.replies.output, proto);
     match blocked.finish {
         BlockedKind::Wait => reply.integer(0),
         BlockedKind::WaitAof => {
             reply.array(2);
-            reply.integer(i64::from(positions.durable >= blocked.durable));
+            reply.integer(i64::from(positions.durable() >= blocked.durable));
             reply.integer(0);
         }
     }

@@ -57,7 +57,7 @@ impl Worker {
         // One that is about to go gets no more slices, and keeps what is left of its reply until
         // then.
         let goes = connection.closed || connection.aborted;
-        let has_slices = connection.long_reply.is_none() || self.long_replies.contains(&slot);
+        let has_slices = connection.replies.long.is_none() || self.long_replies.contains(&slot);
         assert!(has_slices || goes, "a long reply without slices");
         assert_eq!(self.replies.has(slot), connection.held_back, "client {slot} held back");
         let has_request = || has_request(connection, &self.limits);

@@ -88,13 +88,13 @@ impl Worker {
     fn end_unserved(&mut self, slot: u32, how: Unserved) {
         let positions = self.positions();
         let Some(connection) = &mut self.connections[slot as usize] else { return };
-        let before = connection.output.len();
+        let before = connection.replies.output.len();
         match connection.blocked.clone() {
             None => return,
             Some(Blocked::Keys(waiter)) => {
                 let mut thread = thread_parts!(self);
                 blocking::leave(&mut thread, &waiter);
-                let (session, out) = (&connection.session, &mut connection.output);
+                let (session, out) = (&connection.session, &mut connection.replies.output);
                 blocking::answer_unserved(
                     &self.node,
                     &mut self.bench.local,
@@ -103,10 +103,12 @@ impl Worker {
                     how,
                     out,
                 );
-                connection.depends = connection.depends.max(connection.blocked_depends);
+                connection.replies.depends =
+                    connection.replies.depends.max(connection.blocked_depends);
             }
             Some(Blocked::Log(_)) if how == Unserved::Error => {
-                Reply::new(&mut connection.output, connection.session.proto).error(UNBLOCKED);
+                Reply::new(&mut connection.replies.output, connection.session.proto)
+                    .error(UNBLOCKED);
                 self.bench.local.stats.count_error(UNBLOCKED.as_bytes());
             }
             Some(Blocked::Log(wait)) => waiting::answer(connection, &wait, positions),
@@ -164,7 +166,7 @@ impl Worker {
     /// it.
     pub(super) fn open_direct_reply(connection: &Connection, net: &mut impl Net) {
         if let Some(waiter) = connection.waiter()
-            && connection.is_drained()
+            && connection.replies.is_drained()
             && connection.unread() == 0
             && matches!(connection.session.reply_mode, ReplyMode::On)
         {
@@ -189,13 +191,13 @@ impl Worker {
         }
         if KeyWait::of(&answer.waiter).direct_reply.was_taken() {
             // The rest of the reply that was sent directly precedes everything in the output.
-            connection.go_on_with(&answer.reply);
+            connection.replies.go_on_with(&answer.reply);
         } else {
-            let before = connection.output.len();
-            connection.output.extend_from_slice(&answer.reply);
+            let before = connection.replies.output.len();
+            connection.replies.output.extend_from_slice(&answer.reply);
             silence(connection, before);
         }
-        connection.depends = connection.depends.max(answer.depends);
+        connection.replies.depends = connection.replies.depends.max(answer.depends);
         if let Some(lsn) = answer.wrote {
             connection.session.last_write = lsn;
         }
@@ -232,7 +234,7 @@ impl Worker {
         self.forget_deadline(slot);
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         connection.unblock();
-        connection.release_held();
+        connection.replies.release_held();
         connection.touch(&mut self.touched);
         connection.make_ready(&mut self.ready);
     }
@@ -266,5 +268,5 @@ pub(super) fn silence(connection: &mut Connection, before: usize) {
         ReplyMode::Skip => *reply_mode = ReplyMode::On,
         ReplyMode::Off | ReplyMode::SkipNext => {}
     }
-    connection.output.truncate(before);
+    connection.replies.output.truncate(before);
 }

@@ -171,7 +171,7 @@ impl Worker {
             self.turn.output_bytes += bytes.len();
             connection.deliver_push(bytes);
             if self.planted != Planted::EarlyMessage {
-                connection.depends = connection.depends.max(depends);
+                connection.replies.depends = connection.replies.depends.max(depends);
             }
             connection.touch(&mut self.touched);
         }

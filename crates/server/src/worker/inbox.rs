@@ -45,8 +45,8 @@ impl Worker {
         if connection.closing {
             return;
         }
-        connection.deliver(bytes);
-        connection.depends = connection.depends.max(depends);
+        connection.replies.deliver(bytes);
+        connection.replies.depends = connection.replies.depends.max(depends);
         connection.touch(&mut self.touched);
     }
 

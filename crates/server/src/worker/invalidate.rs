@@ -68,7 +68,7 @@ impl Worker {
         joining::show(&connection.session);
         if connection.session.proto == Proto::Resp3 {
             batch::write_broken(connection.behind_replies(), redirect);
-            connection.depends = connection.depends.max(depends);
+            connection.replies.depends = connection.replies.depends.max(depends);
             connection.touch(&mut self.touched);
         }
     }
@@ -98,6 +98,6 @@ fn deliver(connection: &mut Connection, keys: Option<&[u8]>, depends: Lsn) -> us
     let before = out.len();
     batch::write(out, proto, keys);
     let length = out.len() - before;
-    connection.depends = connection.depends.max(depends);
+    connection.replies.depends = connection.replies.depends.max(depends);
     length
 }

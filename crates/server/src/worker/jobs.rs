@@ -46,7 +46,7 @@ impl Worker {
                 }
                 connection.touch(&mut self.touched);
                 connection.make_ready(&mut self.ready);
-                match &mut connection.long_reply {
+                match &mut connection.replies.long {
                     Some(long) => long.take_in(computed, now_ms),
                     None => connection.session.take_in(computed),
                 }

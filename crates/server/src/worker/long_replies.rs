@@ -25,10 +25,10 @@ impl Worker {
     /// Registers the long reply of the request that has just run.
     pub(super) fn begin_long_reply(&mut self, slot: u32, long: Box<LongReply>) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
-        debug_assert!(connection.long_reply.is_none(), "one at a time");
-        connection.long_reply = Some(long);
+        debug_assert!(connection.replies.long.is_none(), "one at a time");
+        connection.replies.long = Some(long);
         // The others begin with their requests.
-        connection.long_reply_has_begun = connection.tarantool.is_none();
+        connection.replies.long_has_begun = connection.tarantool.is_none();
         self.long_replies.push_back(slot);
     }
 
@@ -37,7 +37,7 @@ impl Worker {
         for _ in 0..self.long_replies.len() {
             let Some(slot) = self.long_replies.pop_front() else { return };
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
-            if connection.closed || connection.aborted || connection.long_reply.is_none() {
+            if connection.closed || connection.aborted || connection.replies.long.is_none() {
                 continue;
             }
             if !may_go_on(connection, self.now_ms) {
@@ -45,7 +45,7 @@ impl Worker {
                 continue;
             }
             connection.touch(&mut self.touched);
-            let Some(long) = &mut connection.long_reply else { continue };
+            let Some(long) = &mut connection.replies.long else { continue };
             let elements = self.node.slicing.slice_elements.load(Relaxed);
             if long.is_overdue(self.now_ms) {
                 let (is_to_be_written, unused) = long.keep(&*self.node.clock, elements);
@@ -55,18 +55,19 @@ impl Worker {
                     return;
                 }
             }
-            let before = connection.output.len();
-            let slice = long.write(&*self.node.clock, elements, &mut connection.output);
-            if connection.output.len() > before {
-                connection.long_reply_has_begun = true;
-                connection.depends = connection.depends.max(connection.long_reply_depends);
+            let before = connection.replies.output.len();
+            let slice = long.write(&*self.node.clock, elements, &mut connection.replies.output);
+            if connection.replies.output.len() > before {
+                connection.replies.long_has_begun = true;
+                connection.replies.depends =
+                    connection.replies.depends.max(connection.replies.long_depends);
             }
             if let Some(block) = slice.block {
-                connection.add_block(block, || self.buffers.take());
+                connection.replies.add_block(block, || self.buffers.take());
             }
             if slice.more {
-                if connection.output.len() >= BUFFER_FULL_BYTES {
-                    connection.put_output_by(|| self.buffers.take());
+                if connection.replies.output.len() >= BUFFER_FULL_BYTES {
+                    connection.replies.put_output_by(|| self.buffers.take());
                 }
                 self.long_replies.push_back(slot);
             } else {
@@ -87,26 +88,27 @@ impl Worker {
     /// Ends a connection's long reply, which is complete or no longer wanted.
     pub(super) fn end_long_reply(&mut self, slot: u32) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
-        let Some(long) = connection.long_reply.take() else { return };
+        let Some(long) = connection.replies.long.take() else { return };
         self.bench.local.finish_long_reply(&self.node, &connection.session, &long);
         // The reply may hold the last reference to a deleted value.
         self.bench.scratch.garbage.push(Garbage::of(long));
         // Later replies may wait longer, or forever, while part of this one was sent.
         let gate = connection.session.gate.unwrap_or(self.turn_gate);
-        Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
-        connection.mark_up_to(connection.output.len(), gate);
-        connection.end_long_reply();
-        connection.release_held();
+        Self::note_everysec(&mut self.everysec_lsn, gate, connection.replies.depends);
+        connection.replies.mark_up_to(connection.replies.output.len(), gate);
+        connection.replies.end_long_reply();
+        connection.replies.release_held();
         if let Some(others) = &mut connection.set_aside {
             others.reply_is_made();
         }
-        connection.long_reply_depends = Lsn::ZERO;
+        connection.replies.long_depends = Lsn::ZERO;
         connection.tidy_set_aside();
         connection.make_ready(&mut self.ready);
     }
 }
 
 fn may_go_on(connection: &Connection, now_ms: u64) -> bool {
-    let Some(long) = &connection.long_reply else { return false };
-    long.is_computed() && (connection.unsent_bytes() < WINDOW_BYTES || long.is_overdue(now_ms))
+    let Some(long) = &connection.replies.long else { return false };
+    long.is_computed()
+        && (connection.replies.unsent_bytes() < WINDOW_BYTES || long.is_overdue(now_ms))
 }

@@ -62,8 +62,8 @@ impl Worker {
         let slot = item.slot as usize;
         let again: Option<Box<Again>> = None;
         let Some(mut connection) = self.connections[slot].take() else { return };
-        if connection.output.capacity() == 0 {
-            connection.output = self.buffers.take();
+        if connection.replies.output.capacity() == 0 {
+            connection.replies.output = self.buffers.take();
         }
         self.published |= self.planted.publish(&mut self.bench.appender);
         self.away = Some(Away {
@@ -76,9 +76,9 @@ impl Worker {
         });
         let spare = self.spare.take().unwrap_or_else(|| self.make_spare());
         let mut bench = std::mem::replace(&mut self.bench, spare);
-        let (gate, before) = (connection.session.gate, connection.output.len());
+        let (gate, before) = (connection.session.gate, connection.replies.output.len());
         let outcome = {
-            let Connection { session, output, input, .. } = &mut *connection;
+            let Connection { session, replies, input, .. } = &mut *connection;
             // Pushed one by one: a `SmallVec` collects more slowly.
             let mut args = SmallVec::<[&[u8]; INLINE_ARGS]>::new();
             match &item.kind {
@@ -103,7 +103,7 @@ impl Worker {
                 pump: Some(&mut || self.pump(batch, at, net)),
             };
             let request = Request { id: item.id, args: &args, first_key: item.first_key };
-            execute(&mut thread, session, request, output)
+            execute(&mut thread, session, request, &mut replies.output)
         };
         let mut spare = std::mem::replace(&mut self.bench, bench);
         if spare.local.is_held_up() {
@@ -237,14 +237,14 @@ impl Worker {
             connection.parser = Parser::new();
             return;
         }
-        if connection.output.capacity() == 0 {
-            connection.output = self.buffers.take();
+        if connection.replies.output.capacity() == 0 {
+            connection.replies.output = self.buffers.take();
         }
         if let Some(multi) = &mut connection.session.multi {
             multi.aborted = true;
         }
         let proto = connection.session.proto;
-        Reply::new(&mut connection.output, proto).error(&busy);
+        Reply::new(&mut connection.replies.output, proto).error(&busy);
         self.bench.local.stats.count_error(busy.as_bytes());
         if let Some(id) = item.id {
             self.bench.local.stats.command(id).rejected.add(1);

@@ -49,8 +49,9 @@ mod turn;
 use crate::aside::{Aside, Task};
 use crate::batch::Batch;
 use crate::client_memory::ClientMemory;
-use crate::connection::{Connection, Positions};
+use crate::connection::Connection;
 use crate::dropper::Dropper;
+use crate::positions::Positions;
 use crate::waiting::Awaited;
 use buffers::Buffers;
 pub(crate) use carried::Carried;
@@ -262,7 +263,7 @@ impl Worker {
         let (scratch, appender) = (Scratch::default(), parts.log.appender());
         Worker {
             bench: Box::new(Workbench { node, local, scratch, appender }),
-            seen: Positions { written: parts.log.written(), durable: parts.log.durable() },
+            seen: Positions::of(&parts.log),
             node: parts.node,
             log: parts.log,
             position_waiter,
@@ -383,7 +384,7 @@ impl Worker {
 
     /// Whether every owed reply has been sent.
     pub fn is_drained(&self) -> bool {
-        self.connections.iter().flatten().all(|c| c.is_drained() || c.closed)
+        self.connections.iter().flatten().all(|c| c.replies.is_drained() || c.closed)
     }
 
     /// Runs requests within the turn's limits, then sends replies.
@@ -452,7 +453,7 @@ impl Worker {
 
     /// Whether a reply of one of its connections waits for the log.
     pub fn waits_for_log(&self) -> bool {
-        self.connections.iter().flatten().any(|connection| connection.awaits().is_some())
+        self.connections.iter().flatten().any(|connection| connection.replies.awaits().is_some())
     }
 
     /// Bytes of requests that wait on the connection.
@@ -461,7 +462,7 @@ impl Worker {
     }
 
     fn positions(&self) -> Positions {
-        Positions { written: self.log.written(), durable: self.log.durable() }
+        Positions::of(&self.log)
     }
 
     fn settle_counters(&mut self) {

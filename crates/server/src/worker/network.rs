@@ -43,7 +43,7 @@ impl Worker {
             connection.closing = true;
             connection.touch(&mut self.touched);
         } else if let Some(refusal) = refusal {
-            Reply::new(&mut connection.output, connection.session.proto).error(refusal);
+            Reply::new(&mut connection.replies.output, connection.session.proto).error(refusal);
             connection.closing = true;
             connection.touch(&mut self.touched);
         } else {
@@ -113,13 +113,13 @@ impl Worker {
         self.bench.local.stats.net_output_bytes.add(outgoing.len() as u64);
         self.bench.local.stats.writes_processed.add(1);
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
-            connection.in_flight = 0;
+            connection.replies.in_flight = 0;
             // Replies that the client has read must not hold back any connection, least of all
             // itself.
-            let unread_replies = connection.unsent_bytes();
+            let unread_replies = connection.replies.unsent_bytes();
             self.replies.count(connection, unread_replies);
             Self::publish_output(connection);
-            if connection.output_bytes() != 0
+            if connection.replies.output_bytes() != 0
                 || connection.held_back
                 || connection.closing
                 || connection.input_ended
@@ -145,7 +145,7 @@ impl Worker {
             return;
         }
         self.withdraw(conn.slot);
-        if self.connections[conn.slot as usize].as_ref().is_some_and(|c| c.long_reply.is_some()) {
+        if self.connections[conn.slot as usize].as_ref().is_some_and(|c| c.replies.long.is_some()) {
             self.long_replies.retain(|&slot| slot != conn.slot);
             self.end_long_reply(conn.slot);
         }
@@ -171,12 +171,12 @@ impl Worker {
             let bytes = others.prepared_bytes();
             self.bench.scratch.garbage.push(Garbage::of_definition(others, bytes));
         }
-        let put_by = connection.take_put_by();
+        let put_by = connection.replies.take_put_by();
         if !put_by.is_empty() {
             self.bench.scratch.garbage.push(Garbage::of(put_by));
         }
         self.buffers.give(connection.input);
-        self.buffers.give(connection.output);
+        self.buffers.give(connection.replies.output);
     }
 
     /// Removes a connection from every list. Thousands may close at once, so only the lists that

@@ -28,14 +28,14 @@ impl Worker {
         let session = Session::new(salt, Arc::clone(&connection.session.info));
         // Rights are a matter of the request.
         connection.session.authenticated = true;
-        connection.output = self.buffers.take();
-        session.greet(&self.node, &mut connection.output);
+        connection.replies.output = self.buffers.take();
+        session.greet(&self.node, &mut connection.replies.output);
         if let Some(refusal) = refusal {
-            session.refuse(refusal, &mut connection.output);
+            session.refuse(refusal, &mut connection.replies.output);
         }
         connection.tarantool = Some(Box::new(session));
         // No reply may overtake it.
-        connection.all_is_sendable();
+        connection.replies.all_is_sendable();
         connection.touch(&mut self.touched);
     }
 
@@ -97,11 +97,11 @@ impl Worker {
                 interrupt(Point::BeforeSlow);
             }
         }
-        if connection.output.capacity() == 0 {
-            connection.output = self.buffers.take();
+        if connection.replies.output.capacity() == 0 {
+            connection.replies.output = self.buffers.take();
         }
-        let (gate, before) = (connection.session.gate, connection.output.len());
-        session.note_long_reply(connection.long_reply.is_some());
+        let (gate, before) = (connection.session.gate, connection.replies.output.len());
+        session.note_long_reply(connection.replies.long.is_some());
         let mut outcome = if connection.session.info.killed.load(Relaxed) {
             Outcome::new(Lsn::ZERO, Flow::Drop)
         } else {
@@ -115,7 +115,7 @@ impl Worker {
                 append: &mut |record| planted.append_of_packet(appender, record, now_ms),
                 pump: None,
             };
-            let (packets, out) = (&mut self.packets, &mut connection.output);
+            let (packets, out) = (&mut self.packets, &mut connection.replies.output);
             ladon_tarantool::execute(&mut thread, &mut session, packets, packet, out)
         };
         Self::note_timeout(&mut self.deadlines, connection, session.next_timeout_ms());
@@ -125,7 +125,7 @@ impl Worker {
         if let Some(packet_ran) = &mut self.packet_ran {
             let packet = &connection.input[item.start..item.end];
             let packet = waited.map_or(packet, |it| &it.packet[..]);
-            let reply = &connection.output[before..];
+            let reply = &connection.replies.output[before..];
             packet_ran(item.slot, packet, (!outcome.flow.runs_again()).then_some(reply));
         }
         connection.tarantool = Some(session);
@@ -176,7 +176,7 @@ impl Worker {
         let gate = self.node.settings.gate().max(self.turn_gate);
         let gate = connection.session.gate.unwrap_or(gate);
         if gate == Gate::Fsync && self.seen.passed(gate, depends) {
-            connection.overtake(start, gate, self.seen);
+            connection.replies.overtake(start, gate, self.seen);
         }
     }
 

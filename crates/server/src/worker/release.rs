@@ -4,8 +4,9 @@
 use super::blocked::silence;
 use super::buffers::Buffers;
 use super::{Net, Planted, Worker};
-use crate::connection::{Connection, Positions};
+use crate::connection::Connection;
 use crate::input;
+use crate::positions::Positions;
 use crate::waiting::{self, Awaited};
 use ladon_kernel::node::Node;
 use ladon_record::Gate;
@@ -37,14 +38,14 @@ impl Worker {
             // promised.
             self.log.write_soon();
         }
-        let moved = positions.written > self.seen.written || positions.durable > self.seen.durable;
+        let moved = positions.have_moved_since(self.seen);
         self.seen = positions;
         for &slot in &touched {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
             let gate = connection.session.gate.unwrap_or(default_gate);
             let gate = if self.early_reply_canary { Gate::None } else { gate };
-            Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
-            connection.mark(gate, positions);
+            Self::note_everysec(&mut self.everysec_lsn, gate, connection.replies.depends);
+            connection.replies.mark(gate, positions);
             connection.in_touched = false;
             self.settle(slot, net);
         }
@@ -66,7 +67,8 @@ impl Worker {
     fn needs_write(&self, slot: u32, default_gate: Gate, positions: Positions) -> bool {
         let Some(connection) = &self.connections[slot as usize] else { return false };
         let gate = connection.session.gate.unwrap_or(default_gate);
-        matches!(gate, Gate::Write | Gate::EverySec) && positions.written < connection.depends
+        matches!(gate, Gate::Write | Gate::EverySec)
+            && !positions.passed(gate, connection.replies.depends)
     }
 
     /// Registers with the log what the waiting connections need.
@@ -89,7 +91,7 @@ impl Worker {
             for slot in std::mem::take(&mut self.waiting) {
                 let Some(connection) = &mut self.connections[slot as usize] else { continue };
                 connection.waiting = false;
-                connection.advance(positions);
+                connection.replies.advance(positions);
                 if let Some(error) = &lost {
                     waiting::give_up(connection, positions, error);
                 }
@@ -101,11 +103,11 @@ impl Worker {
                     let wait = wait.clone();
                     self.forget_deadline(slot);
                     let Some(connection) = &mut self.connections[slot as usize] else { continue };
-                    let before = connection.output.len();
+                    let before = connection.replies.output.len();
                     waiting::answer(connection, &wait, for_waits);
                     silence(connection, before);
                     connection.unblock();
-                    connection.mark(Gate::None, positions);
+                    connection.replies.mark(Gate::None, positions);
                     connection.make_ready(&mut self.ready);
                 }
                 self.settle(slot, net);
@@ -124,33 +126,33 @@ impl Worker {
             return;
         }
         // A gate position recorded in the middle of the turn may have been passed since.
-        connection.advance(self.seen);
+        connection.replies.advance(self.seen);
         let buffers = &mut self.buffers;
-        if connection.has_sendable() && !Self::close_direct_reply(connection) {
+        if connection.replies.has_sendable() && !Self::close_direct_reply(connection) {
             // After the reply that another thread is sending; the message about it may be in the
             // inbox already.
             self.node.threads[self.bench.local.thread].wake();
-        } else if let Some(buffer) = connection.take_sendable(|| buffers.take()) {
-            net.send(connection.conn, buffer, connection.has_more_to_send());
+        } else if let Some(buffer) = connection.replies.take_sendable(|| buffers.take()) {
+            net.send(connection.conn, buffer, connection.replies.has_more_to_send());
         }
-        if connection.in_flight != 0 && connection.output.len() >= PUT_BY_BYTES {
+        if connection.replies.in_flight != 0 && connection.replies.output.len() >= PUT_BY_BYTES {
             // A queued buffer does not move in memory when more output follows, whatever the client
             // takes.
-            connection.put_output_by(|| buffers.take());
+            connection.replies.put_output_by(|| buffers.take());
         }
-        let unread_replies = connection.unsent_bytes();
+        let unread_replies = connection.replies.unsent_bytes();
         self.replies.count(connection, unread_replies);
         if self.replies.lets_go(connection) {
             connection.make_ready(&mut self.ready);
         }
-        let (reply, wait) = (connection.awaits(), connection.log_wait());
+        let (reply, wait) = (connection.replies.awaits(), connection.log_wait());
         if let Some((gate, lsn)) = reply {
             self.awaited.add(gate, lsn);
         }
         if let Some(wait) = wait {
             // A position that was reached, but whose connection waits for something else, must not
             // be registered again: the log would answer "reached" forever.
-            if wait.durable > self.seen.durable && self.planted != Planted::UnaskedWait {
+            if wait.durable > self.seen.durable() && self.planted != Planted::UnaskedWait {
                 self.awaited.add(Gate::Fsync, wait.durable);
             }
             self.some_wait_is_over |=
@@ -167,7 +169,7 @@ impl Worker {
             && connection.is_runnable()
             && !connection.in_ready
             && connection.set_aside.is_none();
-        let done = (connection.closing || ended) && connection.is_drained();
+        let done = (connection.closing || ended) && connection.replies.is_drained();
         // Reading is paused, so the peer's state is polled once a second.
         if connection.receive_paused
             && connection.waiter().is_some()
@@ -204,8 +206,8 @@ impl Worker {
     /// An idle connection keeps no buffer.
     #[inline]
     fn compact(connection: &mut Connection, buffers: &mut Buffers) {
-        if connection.output.is_empty() && connection.output.capacity() != 0 {
-            buffers.give(std::mem::take(&mut connection.output));
+        if connection.replies.output.is_empty() && connection.replies.output.capacity() != 0 {
+            buffers.give(std::mem::take(&mut connection.replies.output));
         }
         if connection.consumed != 0 && connection.unread() == 0 {
             buffers.give(std::mem::take(&mut connection.input));
@@ -225,7 +227,7 @@ impl Worker {
             );
             return true;
         }
-        let output = connection.output_bytes() as u64;
+        let output = connection.replies.output_bytes() as u64;
         if output < 16 * 1024 {
             connection.over_soft_limit_ms = 0;
             return false;
@@ -271,9 +273,9 @@ impl Worker {
 
     #[inline]
     pub(super) fn publish_output(connection: &Connection) {
-        let (info, bytes) = (&*connection.session.info, connection.output_bytes());
+        let (info, bytes) = (&*connection.session.info, connection.replies.output_bytes());
         info.output_bytes.store(bytes, Relaxed);
-        info.output_capacity.store(connection.output.capacity(), Relaxed);
+        info.output_capacity.store(connection.replies.output.capacity(), Relaxed);
         if bytes > info.output_peak.load(Relaxed) {
             info.output_peak.store(bytes, Relaxed);
         }

@@ -95,7 +95,7 @@ impl Worker {
                 self.replies.hold_back(connection);
                 continue;
             }
-            let unread_replies = connection.output_bytes();
+            let unread_replies = connection.replies.output_bytes();
             if unread_replies > STRANGER_OUTPUT_BYTES_MAX && !connection.session.authenticated {
                 // Replies of an earlier turn that the client has read were reported since.
                 connection.aborted = std::mem::replace(&mut connection.is_full_stranger, true);
@@ -170,9 +170,9 @@ impl Worker {
         {
             return self.run_script(batch, at, &mut **net);
         }
-        if connection.output.capacity() == 0 {
+        if connection.replies.output.capacity() == 0 {
             // Growing a new buffer in every batch would cost more than writing the replies.
-            connection.output = self.buffers.take();
+            connection.replies.output = self.buffers.take();
         }
         let again = match &item.kind {
             ItemKind::Again => {
@@ -213,10 +213,10 @@ impl Worker {
                 interrupt(Point::BeforeSlow);
             }
         }
-        let (gate, before) = (connection.session.gate, connection.output.len());
+        let (gate, before) = (connection.session.gate, connection.replies.output.len());
         let mut thread = thread_parts!(self);
         let session = &mut connection.session;
-        let outcome = execute(&mut thread, session, request, &mut connection.output);
+        let outcome = execute(&mut thread, session, request, &mut connection.replies.output);
         let lends = outcome.deferred.as_ref().and_then(|deferred| deferred.lend);
         let lends = lends.map(|at| Again::keeping(args, at));
         self.has_replied(batch, item, Ran { outcome, gate, before, lends, again });
@@ -273,7 +273,7 @@ impl Worker {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         let proto = connection.session.proto;
         let text = format!("ERR {error}");
-        Reply::new(&mut connection.output, proto).error(&text);
+        Reply::new(&mut connection.replies.output, proto).error(&text);
         self.bench.local.stats.count_error(text.as_bytes());
         connection.consumed = item.end;
         connection.closing = true;
@@ -289,14 +289,14 @@ impl Worker {
         if connection.session.gate != gate {
             // Requests before `CLIENT GATE` are answered under the gate at which they were sent.
             let gate = gate.unwrap_or(self.turn_gate);
-            Self::note_everysec(&mut self.everysec_lsn, gate, connection.depends);
-            connection.mark_up_to(before, gate);
+            Self::note_everysec(&mut self.everysec_lsn, gate, connection.replies.depends);
+            connection.replies.mark_up_to(before, gate);
         }
-        connection.depends = connection.depends.max(depends);
+        connection.replies.depends = connection.replies.depends.max(depends);
         connection.consumed = item.end;
         let lent = lends.map(|again| lend(connection, batch, item, again));
-        self.turn.has_written(item.slot, connection.output.len().saturating_sub(before));
-        if connection.output.len() > LARGE_OUTPUT_BYTES
+        self.turn.has_written(item.slot, connection.replies.output.len().saturating_sub(before));
+        if connection.replies.output.len() > LARGE_OUTPUT_BYTES
             && Self::is_over_limit(&self.node, connection, self.now_ms)
         {
             connection.aborted = true;

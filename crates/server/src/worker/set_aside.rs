@@ -128,7 +128,7 @@ impl Worker {
         if order.stream() != 0 {
             connection.set_aside.get_or_insert_default().reply_begins(order);
         }
-        connection.long_reply_depends = depends;
+        connection.replies.long_depends = depends;
         self.begin_long_reply(item.slot, long);
     }
 

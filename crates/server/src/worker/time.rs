@@ -271,7 +271,7 @@ fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
     let exempt = connection.session.monitor
         || connection.session.is_subscribed()
         || connection.blocked.is_some()
-        || connection.long_reply.is_some()
+        || connection.replies.long.is_some()
         || connection.computing.is_some()
         || connection.awaits_write
         || connection.input_waits

@@ -6,7 +6,7 @@
 //! connection, and a request that arrives waits for the rest of one turn before it is read.
 
 use super::Worker;
-use crate::connection::Positions;
+use crate::positions::Positions;
 use ladon_log::Appender;
 use ladon_record::{Changes, Lsn, Record};
 
@@ -151,7 +151,7 @@ impl Planted {
     #[inline]
     pub(super) fn positions_for_waits(self, positions: Positions) -> Positions {
         match self {
-            Planted::EarlyWait => Positions { durable: positions.written, ..positions },
+            Planted::EarlyWait => Positions::new(positions.written(), positions.written()),
             _ => positions,
         }
     }

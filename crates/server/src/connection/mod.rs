@@ -1,0 +1,287 @@
+//! One connection of an IO thread: its buffers, and the state of its replies.
+//!
+//! ```text
+//! input   [ consumed | requests ... | part of a request ]
+//! replies [ passed the gate | waits at the gate ... ]     (`replies.rs`)
+//! ```
+
+mod replies;
+
+use crate::input;
+
+use crate::protocol::Protocol;
+use crate::set_aside::SetAside;
+use ladon_engine::Waiter;
+use ladon_kernel::client::session::{Blocked, LogWait, Session};
+use ladon_kernel::long::aside_job::Lent;
+use ladon_net::ConnId;
+use ladon_record::Lsn;
+use ladon_resp::{Parser, Proto};
+pub(crate) use replies::Replies;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// What the worker is told about a new connection.
+#[derive(Clone, Debug)]
+pub struct ConnectionStart {
+    /// The backend's identifier.
+    pub conn: ConnId,
+    /// The client's address, for `CLIENT LIST`.
+    pub addr: String,
+    /// The server's address.
+    pub laddr: String,
+    /// The descriptor's number, for display.
+    pub fd: i32,
+    /// The client connected through a unix socket.
+    pub unix: bool,
+    /// What it speaks.
+    pub protocol: Protocol,
+}
+
+/// A request that was removed from the input because the memory of one of its arguments is lent.
+pub(crate) struct Again {
+    /// The arguments, with an empty one in place of the lent one.
+    pub(crate) args: Vec<Vec<u8>>,
+    /// Size of all arguments in bytes.
+    pub(crate) bytes: usize,
+    /// Index of the lent argument.
+    pub(crate) at: usize,
+    /// The lent argument; empty until it is given back.
+    pub(crate) lent: Arc<Vec<u8>>,
+}
+
+impl Again {
+    /// Copies of the arguments, except for the one at `at`, which is lent.
+    pub(crate) fn keeping(args: &[&[u8]], at: usize) -> Again {
+        let short = |(other, arg): (usize, &&[u8])| {
+            if other == at { Vec::new() } else { arg.to_vec() }
+        };
+        let bytes = args.iter().map(|arg| arg.len()).sum();
+        Again {
+            args: args.iter().enumerate().map(short).collect(),
+            bytes,
+            at,
+            lent: Arc::default(),
+        }
+    }
+
+    /// All arguments, once the lent one is given back.
+    pub(crate) fn arguments(&self) -> Vec<&[u8]> {
+        let own = self.args.iter().map(Vec::as_slice).enumerate();
+        own.map(|(at, arg)| if at == self.at { self.lent.as_slice() } else { arg }).collect()
+    }
+}
+
+pub(crate) struct Connection {
+    pub(crate) conn: ConnId,
+    pub(crate) session: Session,
+    /// What it speaks instead of RESP, if it does.
+    pub(crate) tarantool: Option<Box<ladon_tarantool::Session>>,
+    /// Its requests that are not done while later ones run.
+    pub(crate) set_aside: Option<Box<SetAside>>,
+    pub(crate) replies: Replies,
+    pub(crate) parser: Parser,
+    pub(crate) input: Vec<u8>,
+    /// Bytes of `input` whose requests have run; they are removed when room is needed.
+    pub(crate) consumed: usize,
+    /// Further bytes expected of an incomplete request, for which to make room.
+    pub(crate) expected: usize,
+    /// The request that lent an argument, to be run again once it has the argument back.
+    pub(crate) again: Option<Box<Again>>,
+    /// Present while a job for the connection's request runs. Set to true once no client waits for
+    /// the result.
+    pub(crate) computing: Option<Arc<AtomicBool>>,
+    /// What the next request waits for.
+    pub(crate) blocked: Option<Blocked>,
+    /// What the reply to a timed-out wait for a key depends on: the key's absence.
+    pub(crate) blocked_depends: Lsn,
+    /// `CLIENT PAUSE` is in force, and this connection has sent a request.
+    pub(crate) paused: bool,
+    /// The next request publishes, while messages come faster than they are delivered.
+    pub(crate) awaits_delivery: bool,
+    /// Other requests of it ran just before.
+    pub(crate) had_turn: bool,
+    /// `CLIENT PAUSE` has held back the next request.
+    pub(crate) postponed: bool,
+    /// A request writes, and the log is far behind, or a commit has asked writers to wait.
+    pub(crate) awaits_write: bool,
+    /// A request has done a part of its work in this batch.
+    pub(crate) is_unfinished: bool,
+    /// One of these is the input's next request.
+    pub(crate) input_waits: bool,
+    /// When the session's next transaction times out, as the worker has noted it.
+    pub(crate) times_out_ms: Option<u64>,
+    /// The connection has too many unread replies.
+    pub(crate) held_back: bool,
+    /// The connection is not authenticated, and had too many unread replies at its last turn.
+    pub(crate) is_full_stranger: bool,
+    /// Unread reply bytes, as last counted by its thread.
+    pub(crate) counted_output: usize,
+    /// The backend was asked to pause reading.
+    pub(crate) receive_paused: bool,
+    /// Close the connection once the output is sent.
+    pub(crate) closing: bool,
+    /// The backend was asked to close the connection.
+    pub(crate) closed: bool,
+    /// Close the connection now and discard unsent output.
+    pub(crate) aborted: bool,
+    /// The connection is in the worker's queue of connections with requests to run.
+    pub(crate) in_ready: bool,
+    /// The connection is on the worker's list of connections whose output or state changed.
+    pub(crate) in_touched: bool,
+    /// The connection is on the list of connections that wait at the gate.
+    pub(crate) waiting: bool,
+    /// The peer will send nothing more.
+    pub(crate) input_ended: bool,
+    /// When it was last asked whether that is so, while reading was paused. Unix milliseconds.
+    pub(crate) looked_for_end_ms: u64,
+    /// When the output first exceeded the soft limit, Unix milliseconds; 0 while it does not.
+    pub(crate) over_soft_limit_ms: u64,
+    /// Start of the idle time that the last check found to be too long.
+    pub(crate) seen_idle_since_ms: u64,
+}
+
+impl Connection {
+    pub(crate) fn new(conn: ConnId, session: Session) -> Connection {
+        Connection {
+            conn,
+            session,
+            tarantool: None,
+            set_aside: None,
+            replies: Replies::default(),
+            parser: Parser::new(),
+            input: Vec::new(),
+            consumed: 0,
+            expected: 0,
+            again: None,
+            computing: None,
+            blocked: None,
+            blocked_depends: Lsn::ZERO,
+            postponed: false,
+            awaits_write: false,
+            is_unfinished: false,
+            input_waits: false,
+            times_out_ms: None,
+            held_back: false,
+            is_full_stranger: false,
+            counted_output: 0,
+            receive_paused: false,
+            paused: false,
+            awaits_delivery: false,
+            had_turn: false,
+            closing: false,
+            closed: false,
+            aborted: false,
+            in_ready: false,
+            in_touched: false,
+            waiting: false,
+            input_ended: false,
+            looked_for_end_ms: 0,
+            over_soft_limit_ms: 0,
+            seen_idle_since_ms: 0,
+        }
+    }
+
+    /// Checks that the counts of output and input agree.
+    #[inline]
+    pub(crate) fn debug_assert_sound(&self) {
+        if cfg!(debug_assertions) {
+            assert!(self.consumed <= self.input.len(), "more requests have run than arrived");
+            self.replies.assert_sound();
+        }
+    }
+
+    /// Where an invalidation goes: after every reply that may show an older value.
+    pub(crate) fn behind_replies(&mut self) -> &mut Vec<u8> {
+        // A wait that was served: the reply is on its way from another thread.
+        let is_served = self.waiter().is_some_and(|waiter| !waiter.claim.is_free());
+        self.replies.behind(is_served)
+    }
+
+    /// Appends a message in RESP2; over RESP3 its first byte is that of a push.
+    pub(crate) fn deliver_push(&mut self, bytes: &[u8]) {
+        self.replies.deliver_push(bytes, self.session.proto == Proto::Resp3);
+    }
+
+    /// Received bytes whose requests have not run.
+    #[inline]
+    pub(crate) fn unread(&self) -> usize {
+        self.input.len() - self.consumed
+    }
+
+    /// Appends received bytes. Consumed input is removed once it is at least as long as the rest,
+    /// so that each byte moves once on average, however long the input is.
+    #[inline]
+    pub(crate) fn take_in(&mut self, bytes: &[u8]) {
+        let is_full = self.input.len() + bytes.len() > self.input.capacity();
+        if is_full && self.consumed >= self.unread() {
+            self.input.drain(..self.consumed);
+            self.consumed = 0;
+        }
+        input::append(&mut self.input, bytes, &mut self.expected);
+    }
+
+    /// Ends a wait.
+    pub(crate) fn unblock(&mut self) {
+        self.blocked = None;
+        self.session.info.blocked.store(false, Relaxed);
+        self.session.info.times_out.store(false, Relaxed);
+        *self.session.info.claim.lock() = None;
+    }
+
+    /// The wait for the log, if the connection waits for the log.
+    pub(crate) fn log_wait(&self) -> Option<&LogWait> {
+        match &self.blocked {
+            Some(Blocked::Log(wait)) => Some(wait),
+            _ => None,
+        }
+    }
+
+    /// The waiter in the queue of a key, if the connection waits for a key.
+    pub(crate) fn waiter(&self) -> Option<&Arc<Waiter>> {
+        match &self.blocked {
+            Some(Blocked::Keys(waiter)) => Some(waiter),
+            _ => None,
+        }
+    }
+
+    /// Lends the bytes at `argument` of the input. They belong to a request that ends at `end`; the
+    /// parser starts again after it.
+    pub(crate) fn lend(&mut self, argument: Range<usize>, end: usize) -> Lent {
+        self.rewind(end);
+        if self.input.len() - end > argument.len() {
+            // Copying the argument is cheaper than copying the rest of the input.
+            return Lent::of(self.input[argument].to_vec());
+        }
+        let rest = self.input.split_off(end);
+        self.consumed = 0;
+        Lent { bytes: std::mem::replace(&mut self.input, rest), range: argument }
+    }
+
+    /// Resets the parser to `start`, where the request that runs again begins.
+    pub(crate) fn rewind(&mut self, start: usize) {
+        debug_assert!(start <= self.input.len(), "a request begins in the input");
+        self.consumed = start;
+        self.parser = Parser::new();
+    }
+
+    /// Appends the connection to the queue of connections with requests to run.
+    #[inline]
+    pub(crate) fn make_ready(&mut self, ready: &mut VecDeque<u32>) {
+        if !self.in_ready {
+            self.in_ready = true;
+            ready.push_back(self.conn.slot);
+        }
+    }
+
+    /// Puts the connection on the worker's list of connections whose output or state changed.
+    #[inline]
+    pub(crate) fn touch(&mut self, touched: &mut Vec<u32>) {
+        if !self.in_touched {
+            self.in_touched = true;
+            touched.push(self.conn.slot);
+        }
+    }
+}

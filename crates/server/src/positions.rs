@@ -1,0 +1,42 @@
+//! How far the log is, as the gate sees it.
+
+use ladon_log::Log;
+use ladon_record::{Gate, Lsn};
+
+/// For each gate, the LSN up to which it has passed, at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Positions([Lsn; Gate::ALL.len()]);
+
+impl Positions {
+    /// The log's present ones.
+    pub(crate) fn of(log: &Log) -> Positions {
+        Positions::new(log.written(), log.durable())
+    }
+
+    pub(crate) const fn new(written: Lsn, durable: Lsn) -> Positions {
+        Positions([Lsn::MAX, written, written, durable])
+    }
+
+    #[inline]
+    pub(crate) fn passed(self, gate: Gate, lsn: Lsn) -> bool {
+        self.0[gate as usize] >= lsn
+    }
+
+    /// Up to where the log was handed to the operating system.
+    #[inline]
+    pub(crate) fn written(self) -> Lsn {
+        self.0[Gate::Write as usize]
+    }
+
+    /// Up to where the log is on the disk.
+    #[inline]
+    pub(crate) fn durable(self) -> Lsn {
+        self.0[Gate::Fsync as usize]
+    }
+
+    /// Whether a gate has passed more than at an earlier moment.
+    #[inline]
+    pub(crate) fn have_moved_since(self, before: Positions) -> bool {
+        self.0.iter().zip(before.0).any(|(now, before)| *now > before)
+    }
+}
