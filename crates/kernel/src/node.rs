@@ -127,7 +127,7 @@ pub struct NodeParts {
     pub run_id: String,
     /// `io_uring` or `mio`, for `INFO`.
     pub io_backend: String,
-    /// The commands that it runs: [`crate::families::table`].
+    /// The commands that it runs: `ladon_commands::families::table`.
     pub table: &'static CommandTable,
 }
 

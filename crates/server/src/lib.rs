@@ -22,6 +22,7 @@ mod listening;
 mod loading;
 mod positions;
 mod protocol;
+mod queues;
 mod recovery;
 mod run;
 mod set_aside;

@@ -13,6 +13,7 @@
 //! **Invariant:** a request that an earlier one holds ([`Order::holds`]) does not run.
 
 use crate::connection::Connection;
+use crate::queues::WaitsFor;
 use ladon_tarantool::{Order, Unfinished};
 use std::collections::VecDeque;
 
@@ -231,8 +232,7 @@ impl Connection {
         self.blocked.is_none()
             && !self.replies.is_mid_reply()
             && self.computing.is_none()
-            && !self.paused
-            && !self.awaits_delivery
+            && !self.waits.has_either(WaitsFor::Pause, WaitsFor::Delivery)
             && !self.input_waits
             && !self.closing
             && !self.closed
@@ -243,8 +243,10 @@ impl Connection {
     /// of one.
     pub(crate) fn has_requests_waiting(&self) -> bool {
         let is_queued = match &self.set_aside {
-            None => self.in_ready,
-            Some(others) => others.holds_input || self.in_ready && !others.input_is_drained,
+            None => self.waits.has(WaitsFor::Turn),
+            Some(others) => {
+                others.holds_input || self.waits.has(WaitsFor::Turn) && !others.input_is_drained
+            }
         };
         is_queued || self.held_back || !self.is_runnable()
     }

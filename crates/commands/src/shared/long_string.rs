@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Replies with a string, or null if there is none. The rest of a long reply is for
-/// [`Ctx::reply_rest`].
+/// [`reply_rest`].
 #[inline]
 pub(crate) fn answer(
     reply: &mut Reply<'_>,

@@ -10,6 +10,7 @@ mod replies;
 use crate::input;
 
 use crate::protocol::Protocol;
+use crate::queues::WaitSet;
 use crate::set_aside::SetAside;
 use ladon_engine::Waiter;
 use ladon_kernel::client::session::{Blocked, LogWait, Session};
@@ -18,7 +19,6 @@ use ladon_net::ConnId;
 use ladon_record::Lsn;
 use ladon_resp::{Parser, Proto};
 pub(crate) use replies::Replies;
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -82,6 +82,8 @@ pub(crate) struct Connection {
     /// Its requests that are not done while later ones run.
     pub(crate) set_aside: Option<Box<SetAside>>,
     pub(crate) replies: Replies,
+    /// The queues that it is in.
+    pub(crate) waits: WaitSet,
     pub(crate) parser: Parser,
     pub(crate) input: Vec<u8>,
     /// Bytes of `input` whose requests have run; they are removed when room is needed.
@@ -97,18 +99,10 @@ pub(crate) struct Connection {
     pub(crate) blocked: Option<Blocked>,
     /// What the reply to a timed-out wait for a key depends on: the key's absence.
     pub(crate) blocked_depends: Lsn,
-    /// `CLIENT PAUSE` is in force, and this connection has sent a request.
-    pub(crate) paused: bool,
-    /// The next request publishes, while messages come faster than they are delivered.
-    pub(crate) awaits_delivery: bool,
     /// Other requests of it ran just before.
     pub(crate) had_turn: bool,
     /// `CLIENT PAUSE` has held back the next request.
     pub(crate) postponed: bool,
-    /// A request writes, and the log is far behind, or a commit has asked writers to wait.
-    pub(crate) awaits_write: bool,
-    /// A request has done a part of its work in this batch.
-    pub(crate) is_unfinished: bool,
     /// One of these is the input's next request.
     pub(crate) input_waits: bool,
     /// When the session's next transaction times out, as the worker has noted it.
@@ -127,12 +121,6 @@ pub(crate) struct Connection {
     pub(crate) closed: bool,
     /// Close the connection now and discard unsent output.
     pub(crate) aborted: bool,
-    /// The connection is in the worker's queue of connections with requests to run.
-    pub(crate) in_ready: bool,
-    /// The connection is on the worker's list of connections whose output or state changed.
-    pub(crate) in_touched: bool,
-    /// The connection is on the list of connections that wait at the gate.
-    pub(crate) waiting: bool,
     /// The peer will send nothing more.
     pub(crate) input_ended: bool,
     /// When it was last asked whether that is so, while reading was paused. Unix milliseconds.
@@ -151,6 +139,7 @@ impl Connection {
             tarantool: None,
             set_aside: None,
             replies: Replies::default(),
+            waits: WaitSet::default(),
             parser: Parser::new(),
             input: Vec::new(),
             consumed: 0,
@@ -160,23 +149,16 @@ impl Connection {
             blocked: None,
             blocked_depends: Lsn::ZERO,
             postponed: false,
-            awaits_write: false,
-            is_unfinished: false,
             input_waits: false,
             times_out_ms: None,
             held_back: false,
             is_full_stranger: false,
             counted_output: 0,
             receive_paused: false,
-            paused: false,
-            awaits_delivery: false,
             had_turn: false,
             closing: false,
             closed: false,
             aborted: false,
-            in_ready: false,
-            in_touched: false,
-            waiting: false,
             input_ended: false,
             looked_for_end_ms: 0,
             over_soft_limit_ms: 0,
@@ -265,23 +247,5 @@ impl Connection {
         debug_assert!(start <= self.input.len(), "a request begins in the input");
         self.consumed = start;
         self.parser = Parser::new();
-    }
-
-    /// Appends the connection to the queue of connections with requests to run.
-    #[inline]
-    pub(crate) fn make_ready(&mut self, ready: &mut VecDeque<u32>) {
-        if !self.in_ready {
-            self.in_ready = true;
-            ready.push_back(self.conn.slot);
-        }
-    }
-
-    /// Puts the connection on the worker's list of connections whose output or state changed.
-    #[inline]
-    pub(crate) fn touch(&mut self, touched: &mut Vec<u32>) {
-        if !self.in_touched {
-            self.in_touched = true;
-            touched.push(self.conn.slot);
-        }
     }
 }

@@ -4,6 +4,7 @@
 
 use super::Worker;
 use crate::connection::Connection;
+use crate::queues::WaitsFor;
 use crate::set_aside::SetAside;
 use ladon_iproto::frame;
 use ladon_platform::lock_order;
@@ -38,20 +39,7 @@ impl Worker {
     fn assert_listed(&self, connection: &Connection) {
         connection.debug_assert_sound();
         let slot = connection.conn.slot;
-        let times = |list: &[u32]| list.iter().filter(|&&other| other == slot).count();
-        let ready = self.ready.iter().filter(|&&other| other == slot).count();
-        for (list, times, expected) in [
-            ("ready", ready, connection.in_ready),
-            ("next turn", times(&self.next_turn), connection.is_full_stranger),
-            ("touched", times(&self.touched), connection.in_touched),
-            ("waiting", times(&self.waiting), connection.waiting),
-            ("paused", times(&self.paused), connection.paused),
-            ("await delivery", times(&self.await_delivery), connection.awaits_delivery),
-            ("await write", times(&self.await_write), connection.awaits_write),
-            ("unfinished", times(&self.unfinished), connection.is_unfinished),
-        ] {
-            assert_eq!(times, usize::from(expected), "client {slot} on the list '{list}'");
-        }
+        self.queues.assert_sound(connection);
         let is_bounded = |others: &SetAside| others.is_bounded(self.pace.unread_bytes_max);
         assert!(connection.set_aside.as_deref().is_none_or(is_bounded), "too much was set aside");
         // One that is about to go gets no more slices, and keeps what is left of its reply until
@@ -64,7 +52,8 @@ impl Worker {
         if !self.stopping && (may_run_set_aside(connection) || may_run(connection) && has_request())
         {
             assert!(
-                connection.in_ready || connection.is_full_stranger || connection.held_back,
+                connection.waits.has_either(WaitsFor::Turn, WaitsFor::NextTurn)
+                    || connection.held_back,
                 "client {slot} has a request that nobody will run"
             );
         }

@@ -6,6 +6,7 @@
 
 use super::{Net, Worker};
 use crate::connection::Connection;
+use crate::queues::WaitsFor;
 use crate::waiting;
 use ladon_engine::Waiter;
 use ladon_kernel::blocking::{self, KeyWait, UNBLOCKED};
@@ -235,8 +236,8 @@ impl Worker {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         connection.unblock();
         connection.replies.release_held();
-        connection.touch(&mut self.touched);
-        connection.make_ready(&mut self.ready);
+        self.queues.push(WaitsFor::Release, connection);
+        self.queues.push(WaitsFor::Turn, connection);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::connection::Connection;
+use crate::queues::WaitsFor;
 use ladon_kernel::client::session::Session;
 use ladon_kernel::pubsub::joining;
 use ladon_kernel::tracking;
@@ -29,7 +30,7 @@ impl Worker {
         tracking::joining::renew(&self.node, &mut self.bench.local, &mut session);
         let mut connection = Box::new(Connection::new(conn, session));
         connection.input = input;
-        connection.make_ready(&mut self.ready);
+        self.queues.push(WaitsFor::Turn, &mut connection);
         self.node.clients.add(info);
         self.bench.local.stats.connections_received.add(1);
         debug_assert!(self.connections[slot].is_none(), "the backend reuses a live slot");

@@ -2,6 +2,7 @@
 //! bounded number per turn.
 
 use super::{Planted, Worker};
+use crate::queues::WaitsFor;
 use ladon_kernel::pubsub::fan_out::{Delivery, FanOut};
 use ladon_kernel::pubsub::published::ForThread;
 use ladon_kernel::tracking::batch::{ForTrackers, Redirected};
@@ -83,7 +84,7 @@ impl Worker {
             return;
         }
         let end_ns = self.node.clock.monotonic_ns() + FAN_OUT_NS;
-        let touched_max = self.touched.len() + CONNECTIONS_MAX;
+        let touched_max = self.queues.len(WaitsFor::Release) + CONNECTIONS_MAX;
         let mut deliveries = 0;
         while let Some(found) = self.fan_out_slice() {
             deliveries += found + 1;
@@ -93,7 +94,7 @@ impl Worker {
                     return;
                 }
             }
-            if self.touched.len() >= touched_max
+            if self.queues.len(WaitsFor::Release) >= touched_max
                 || self.turn.output_bytes >= self.pace.turn_output_bytes
             {
                 return;
@@ -105,23 +106,24 @@ impl Worker {
     /// since, in the order in which they had to wait, but first those that had no turn. Otherwise
     /// who was served would be served again.
     pub(super) fn resume_publishers(&mut self) {
-        if self.await_delivery.is_empty() || self.node.pubsub.is_congested() {
+        if self.queues.is_empty(WaitsFor::Delivery) || self.node.pubsub.is_congested() {
             return;
         }
-        let mut slots = std::mem::take(&mut self.await_delivery);
-        if self.planted == Planted::ForgottenPublisher {
-            self.await_delivery.push(slots.remove(0));
+        let mut slots = self.queues.take(WaitsFor::Delivery);
+        if self.planted == Planted::ForgottenPublisher
+            && let Some(slot) = slots.pop_front()
+            && let Some(connection) = &mut self.connections[slot as usize]
+        {
+            connection.waits.remove(WaitsFor::Delivery);
+            self.queues.push(WaitsFor::Delivery, connection);
         }
         for had_turn in [true, false] {
             for &slot in slots.iter().rev() {
                 let Some(connection) = &mut self.connections[slot as usize] else { continue };
-                if connection.had_turn == had_turn
-                    && std::mem::take(&mut connection.awaits_delivery)
-                    && !std::mem::replace(&mut connection.in_ready, true)
-                {
+                if connection.had_turn == had_turn && connection.waits.remove(WaitsFor::Delivery) {
                     match self.planted {
-                        Planted::NewerFirst => self.ready.push_back(slot),
-                        _ => self.ready.push_front(slot),
+                        Planted::NewerFirst => self.queues.push(WaitsFor::Turn, connection),
+                        _ => self.queues.push_front(WaitsFor::Turn, connection),
                     }
                 }
             }
@@ -130,7 +132,7 @@ impl Worker {
 
     /// Whether a connection waits until messages are delivered.
     pub fn has_waiting_publishers(&self) -> bool {
-        !self.await_delivery.is_empty()
+        !self.queues.is_empty(WaitsFor::Delivery)
     }
 
     /// Delivers the next message to some of its receivers, and returns to how many; `None` if
@@ -173,7 +175,7 @@ impl Worker {
             if self.planted != Planted::EarlyMessage {
                 connection.replies.depends = connection.replies.depends.max(depends);
             }
-            connection.touch(&mut self.touched);
+            self.queues.push(WaitsFor::Release, connection);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Messages from other threads, and changed settings.
 
 use super::Worker;
+use crate::queues::WaitsFor;
 use ladon_kernel::message::Message;
 use ladon_record::Lsn;
 use std::sync::atomic::Ordering::Relaxed;
@@ -47,7 +48,7 @@ impl Worker {
         }
         connection.replies.deliver(bytes);
         connection.replies.depends = connection.replies.depends.max(depends);
-        connection.touch(&mut self.touched);
+        self.queues.push(WaitsFor::Release, connection);
     }
 
     fn close_evicted(&mut self, client: u64, slot: u32) {
@@ -56,7 +57,7 @@ impl Worker {
             && !connection.closed
         {
             connection.aborted = true;
-            connection.touch(&mut self.touched);
+            self.queues.push(WaitsFor::Release, connection);
         }
     }
 
@@ -64,7 +65,7 @@ impl Worker {
         for connection in self.connections.iter_mut().flatten() {
             if connection.session.info.killed.load(Relaxed) && !connection.closed {
                 connection.aborted = true;
-                connection.touch(&mut self.touched);
+                self.queues.push(WaitsFor::Release, connection);
             }
         }
     }

@@ -4,6 +4,7 @@
 use super::Worker;
 use super::fan_out::slice_of;
 use crate::connection::Connection;
+use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
 use ladon_kernel::message::Message;
 use ladon_kernel::pubsub::fan_out::Delivery;
@@ -41,7 +42,7 @@ impl Worker {
                 self.redirect(slot, keys, depends);
             } else if connection.session.proto == Proto::Resp3 {
                 self.turn.output_bytes += deliver(connection, keys, depends);
-                connection.touch(&mut self.touched);
+                self.queues.push(WaitsFor::Release, connection);
             }
         }
     }
@@ -69,7 +70,7 @@ impl Worker {
         if connection.session.proto == Proto::Resp3 {
             batch::write_broken(connection.behind_replies(), redirect);
             connection.replies.depends = connection.replies.depends.max(depends);
-            connection.touch(&mut self.touched);
+            self.queues.push(WaitsFor::Release, connection);
         }
     }
 
@@ -87,7 +88,7 @@ impl Worker {
             Invalid::All => None,
         };
         self.turn.output_bytes += deliver(connection, keys, invalid.depends);
-        connection.touch(&mut self.touched);
+        self.queues.push(WaitsFor::Release, connection);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::aside::Task;
+use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
 use ladon_kernel::long::aside_job::{Computed, Job, Lent};
 use std::sync::Arc;
@@ -44,8 +45,8 @@ impl Worker {
                 {
                     again.lent = argument;
                 }
-                connection.touch(&mut self.touched);
-                connection.make_ready(&mut self.ready);
+                self.queues.push(WaitsFor::Release, connection);
+                self.queues.push(WaitsFor::Turn, connection);
                 match &mut connection.replies.long {
                     Some(long) => long.take_in(computed, now_ms),
                     None => connection.session.take_in(computed),

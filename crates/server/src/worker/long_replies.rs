@@ -9,6 +9,7 @@
 use super::Worker;
 use super::buffers::BUFFER_BYTES_MAX;
 use crate::connection::Connection;
+use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
 use ladon_kernel::long::long_reply::LongReply;
 use ladon_record::Lsn;
@@ -44,7 +45,7 @@ impl Worker {
                 self.long_replies.push_back(slot);
                 continue;
             }
-            connection.touch(&mut self.touched);
+            self.queues.push(WaitsFor::Release, connection);
             let Some(long) = &mut connection.replies.long else { continue };
             let elements = self.node.slicing.slice_elements.load(Relaxed);
             if long.is_overdue(self.now_ms) {
@@ -103,7 +104,7 @@ impl Worker {
         }
         connection.replies.long_depends = Lsn::ZERO;
         connection.tidy_set_aside();
-        connection.make_ready(&mut self.ready);
+        self.queues.push(WaitsFor::Turn, connection);
     }
 }
 

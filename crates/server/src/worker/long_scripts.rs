@@ -14,6 +14,7 @@
 use super::{Net, Workbench, Worker};
 use crate::batch::{Batch, Item, ItemKind};
 use crate::connection::{Again, Connection};
+use crate::queues::WaitsFor;
 use crate::worker::requests::INLINE_ARGS;
 use ladon_engine::Scratch;
 use ladon_kernel::command::flags::Flags;
@@ -158,14 +159,14 @@ impl Worker {
     fn answer_busy(&mut self) {
         let away = self.away.as_ref().map(|away| away.conn.slot);
         let mut batch = Batch::default();
-        for slot in std::mem::take(&mut self.ready) {
+        for slot in self.queues.take(WaitsFor::Turn) {
             if Some(slot) == away {
                 // It is queued again when it returns.
                 continue;
             }
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
-            connection.in_ready = false;
-            connection.touch(&mut self.touched);
+            connection.waits.remove(WaitsFor::Turn);
+            self.queues.push(WaitsFor::Release, connection);
             if !connection.is_runnable() {
                 continue;
             }
@@ -175,13 +176,13 @@ impl Worker {
             }
             if connection.again.is_some() {
                 // A request that has begun goes on after the script.
-                connection.make_ready(&mut self.ready);
+                self.queues.push(WaitsFor::Turn, connection);
                 continue;
             }
             batch.clear(&self.node, REQUESTS_MAX);
             let gathered = batch.gather(connection, slot, &self.node, &self.limits);
             if gathered == crate::batch::Gathered::Full {
-                connection.make_ready(&mut self.ready);
+                self.queues.push(WaitsFor::Turn, connection);
             }
             for at in 0..batch.items.len() {
                 if self.is_allowed(&batch, at) {
@@ -258,15 +259,12 @@ impl Worker {
         let Some(away) = &self.away else { return };
         if away.was_pumped {
             // The lists were gone through without it.
-            for list in [&mut self.touched, &mut self.waiting] {
-                list.retain(|&other| other != slot);
+            for queue in [WaitsFor::Release, WaitsFor::Gate, WaitsFor::Turn] {
+                self.queues.leave(queue, &mut connection);
             }
-            self.ready.retain(|&other| other != slot);
-            (connection.in_touched, connection.waiting, connection.in_ready) =
-                (false, false, false);
             connection.parser = Parser::new();
-            connection.touch(&mut self.touched);
-            connection.make_ready(&mut self.ready);
+            self.queues.push(WaitsFor::Release, &mut connection);
+            self.queues.push(WaitsFor::Turn, &mut connection);
         }
         connection.receive_paused |= away.paused;
         self.connections[slot as usize] = Some(connection);

@@ -52,6 +52,7 @@ use crate::client_memory::ClientMemory;
 use crate::connection::Connection;
 use crate::dropper::Dropper;
 use crate::positions::Positions;
+use crate::queues::Queues;
 use crate::waiting::Awaited;
 use buffers::Buffers;
 pub(crate) use carried::Carried;
@@ -163,28 +164,11 @@ pub struct Worker {
     jobs: VecDeque<Task>,
     connections: Vec<Option<Box<Connection>>>,
     open: usize,
-    /// The queue of connections with requests to run.
-    ready: VecDeque<u32>,
-    /// Connections that join the queue when the next turn begins.
-    next_turn: Vec<u32>,
-    /// Connections of which a request writes, while the log is far behind or a commit has asked
-    /// writers to wait.
-    await_write: Vec<u32>,
-    /// When these looked last whether they may go on, in Unix milliseconds.
+    queues: Queues,
+    /// When those who wait to write looked last whether they may go on, in Unix milliseconds.
     looked_at_ms: u64,
-    /// Connections of which a request has done a part of its work in this batch.
-    unfinished: Vec<u32>,
-    /// Connections whose output or state changed this turn.
-    touched: Vec<u32>,
-    /// Connections that wait at the gate, or in `WAIT` or `WAITAOF`.
-    waiting: Vec<u32>,
     /// Deadlines of connections that wait for a key: (Unix milliseconds, connection).
     deadlines: BTreeSet<(u64, u32)>,
-    /// Connections whose next request publishes, while messages come faster than they are
-    /// delivered.
-    await_delivery: Vec<u32>,
-    /// Connections held back by `CLIENT PAUSE`.
-    paused: Vec<u32>,
     /// The pause that holds them back, and whether it has ended since the last check.
     paused_by: Option<Paused>,
     unpaused: bool,
@@ -272,16 +256,9 @@ impl Worker {
             jobs: VecDeque::new(),
             connections: Vec::new(),
             open: 0,
-            ready: VecDeque::new(),
-            next_turn: Vec::new(),
-            await_write: Vec::new(),
+            queues: Queues::default(),
             looked_at_ms: 0,
-            unfinished: Vec::new(),
-            touched: Vec::new(),
-            waiting: Vec::new(),
             deadlines: BTreeSet::new(),
-            await_delivery: Vec::new(),
-            paused: Vec::new(),
             paused_by: None,
             unpaused: false,
             long_replies: VecDeque::new(),

@@ -3,6 +3,7 @@
 use super::Worker;
 use crate::connection::{Connection, ConnectionStart};
 use crate::protocol::Protocol;
+use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::disconnect::disconnect;
@@ -41,11 +42,11 @@ impl Worker {
         }
         if refusal.is_some() && connection.tarantool.is_some() {
             connection.closing = true;
-            connection.touch(&mut self.touched);
+            self.queues.push(WaitsFor::Release, &mut connection);
         } else if let Some(refusal) = refusal {
             Reply::new(&mut connection.replies.output, connection.session.proto).error(refusal);
             connection.closing = true;
-            connection.touch(&mut self.touched);
+            self.queues.push(WaitsFor::Release, &mut connection);
         } else {
             self.node.clients.add(info);
             self.bench.local.stats.connections_received.add(1);
@@ -77,14 +78,14 @@ impl Worker {
         }
         self.client_memory.count_input(&self.node, connection);
         if connection.unread() > self.pace.unread_bytes_max {
-            connection.touch(&mut self.touched);
+            self.queues.push(WaitsFor::Release, connection);
         }
         if connection.is_runnable() && !connection.held_back {
-            connection.make_ready(&mut self.ready);
+            self.queues.push(WaitsFor::Turn, connection);
         } else {
             // The connection needs to know at once when its wait is over.
             Self::close_direct_reply(connection);
-            connection.touch(&mut self.touched);
+            self.queues.push(WaitsFor::Release, connection);
         }
     }
 
@@ -95,7 +96,7 @@ impl Worker {
             if let Some(session) = &mut connection.tarantool {
                 session.input_ended();
             }
-            connection.touch(&mut self.touched);
+            self.queues.push(WaitsFor::Release, connection);
         } else {
             self.keep_input_end(conn);
         }
@@ -125,7 +126,7 @@ impl Worker {
                 || connection.input_ended
                 || connection.blocked.is_some()
             {
-                connection.touch(&mut self.touched);
+                self.queues.push(WaitsFor::Release, connection);
             }
         }
         match outgoing {
@@ -156,7 +157,7 @@ impl Worker {
         let mut thread = thread_parts!(self);
         disconnect(&mut thread, &mut connection.session);
         self.replies.forget(&mut connection);
-        self.strike_out(&connection);
+        self.queues.leave_all(&mut connection);
         if let Some(again) = connection.again.take() {
             self.bench.scratch.garbage.push(Garbage::of(again.lent));
         }
@@ -177,26 +178,5 @@ impl Worker {
         }
         self.buffers.give(connection.input);
         self.buffers.give(connection.replies.output);
-    }
-
-    /// Removes a connection from every list. Thousands may close at once, so only the lists that
-    /// contain it are scanned.
-    fn strike_out(&mut self, connection: &Connection) {
-        let slot = connection.conn.slot;
-        let strike = |list: &mut Vec<u32>, is_listed: bool| {
-            if is_listed {
-                list.retain(|&other| other != slot);
-            }
-        };
-        if connection.in_ready {
-            self.ready.retain(|&other| other != slot);
-        }
-        strike(&mut self.next_turn, connection.is_full_stranger);
-        strike(&mut self.touched, connection.in_touched);
-        strike(&mut self.waiting, connection.waiting);
-        strike(&mut self.paused, connection.paused);
-        strike(&mut self.await_delivery, connection.awaits_delivery);
-        strike(&mut self.await_write, connection.awaits_write);
-        strike(&mut self.unfinished, connection.is_unfinished);
     }
 }

@@ -9,6 +9,7 @@ use super::requests::Ran;
 use super::{Planted, Point, Workbench, Worker};
 use crate::batch::{Batch, Item, ItemKind};
 use crate::connection::Connection;
+use crate::queues::WaitsFor;
 use crate::set_aside::{State, Waiting};
 use ladon_kernel::request::outcome::{Flow, Outcome};
 use ladon_kernel::thread_parts::ThreadParts;
@@ -36,7 +37,7 @@ impl Worker {
         connection.tarantool = Some(Box::new(session));
         // No reply may overtake it.
         connection.replies.all_is_sendable();
-        connection.touch(&mut self.touched);
+        self.queues.push(WaitsFor::Release, connection);
     }
 
     /// Begins to fetch what the batch's packets will need.

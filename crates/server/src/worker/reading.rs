@@ -7,30 +7,40 @@
 
 use super::{Net, Worker};
 use crate::connection::Connection;
+use crate::queues::WaitsFor;
 
 impl Worker {
     /// Queues connections again whose reason to be held up is gone.
     pub(super) fn resume_held(&mut self) {
-        let mut slots = std::mem::take(&mut self.next_turn);
+        for slot in self.queues.take(WaitsFor::NextTurn) {
+            self.queue_again(slot, WaitsFor::NextTurn);
+        }
         // What they wait for takes more than a turn: beside others, they look once a millisecond.
-        let is_due = self.ready.is_empty() || self.now_ms != self.looked_at_ms;
-        if is_due && !self.await_write.is_empty() && !self.log.is_backlogged() {
+        let is_due = self.queues.is_empty(WaitsFor::Turn) || self.now_ms != self.looked_at_ms;
+        if is_due && !self.queues.is_empty(WaitsFor::WriteRoom) && !self.log.is_backlogged() {
             self.looked_at_ms = self.now_ms;
-            slots.append(&mut self.await_write);
-        }
-        slots.extend(self.replies.let_all_go());
-        for &slot in &slots {
-            let Some(connection) = &mut self.connections[slot as usize] else { continue };
-            connection.awaits_write = false;
-            connection.input_waits = false;
-            if let Some(others) = &mut connection.set_aside {
-                others.write_again();
+            for slot in self.queues.take(WaitsFor::WriteRoom) {
+                if let Some(connection) = &mut self.connections[slot as usize] {
+                    connection.input_waits = false;
+                    if let Some(others) = &mut connection.set_aside {
+                        others.write_again();
+                    }
+                }
+                self.queue_again(slot, WaitsFor::WriteRoom);
             }
-            connection.held_back = false;
-            connection.make_ready(&mut self.ready);
         }
-        slots.clear();
-        self.next_turn = slots;
+        for slot in self.replies.let_all_go() {
+            let Some(connection) = &mut self.connections[slot as usize] else { continue };
+            connection.held_back = false;
+            self.queues.push(WaitsFor::Turn, connection);
+        }
+    }
+
+    /// A connection that was taken out of a queue joins those that wait for their turn.
+    pub(super) fn queue_again(&mut self, slot: u32, left: WaitsFor) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        connection.waits.remove(left);
+        self.queues.push(WaitsFor::Turn, connection);
     }
 
     /// Pauses or resumes reading, after the connection's input or state changed.

@@ -7,6 +7,7 @@ use super::{Net, Planted, Worker};
 use crate::connection::Connection;
 use crate::input;
 use crate::positions::Positions;
+use crate::queues::WaitsFor;
 use crate::waiting::{self, Awaited};
 use ladon_kernel::node::Node;
 use ladon_record::Gate;
@@ -23,7 +24,7 @@ impl Worker {
         // The default gate, for connections without their own. If it changed during the turn, the
         // stricter one counts for requests from both sides of the change.
         let default_gate = self.node.settings.gate().max(self.turn_gate);
-        let mut touched = std::mem::take(&mut self.touched);
+        let touched = self.queues.take(WaitsFor::Release);
         let published = std::mem::take(&mut self.published);
         if self.away.is_some() {
             // A thread that holds partitions must not wait for the disk.
@@ -46,14 +47,13 @@ impl Worker {
             let gate = if self.early_reply_canary { Gate::None } else { gate };
             Self::note_everysec(&mut self.everysec_lsn, gate, connection.replies.depends);
             connection.replies.mark(gate, positions);
-            connection.in_touched = false;
+            connection.waits.remove(WaitsFor::Release);
             self.settle(slot, net);
         }
-        touched.clear();
-        self.touched = touched;
+        self.queues.reuse(WaitsFor::Release, touched);
         self.promise_everysec();
         // A failed sync moves no position, so waiting for one is useless.
-        let is_failing = !self.waiting.is_empty() && !self.log.accepts_writes();
+        let is_failing = !self.queues.is_empty(WaitsFor::Gate) && !self.log.accepts_writes();
         if moved || self.some_wait_is_over || is_failing {
             self.look_through_waiting(net);
         } else if self.awaited != self.registered {
@@ -88,9 +88,9 @@ impl Worker {
             self.seen = positions;
             self.awaited = Awaited::default();
             self.some_wait_is_over = false;
-            for slot in std::mem::take(&mut self.waiting) {
+            for slot in self.queues.take(WaitsFor::Gate) {
                 let Some(connection) = &mut self.connections[slot as usize] else { continue };
-                connection.waiting = false;
+                connection.waits.remove(WaitsFor::Gate);
                 connection.replies.advance(positions);
                 if let Some(error) = &lost {
                     waiting::give_up(connection, positions, error);
@@ -108,7 +108,7 @@ impl Worker {
                     silence(connection, before);
                     connection.unblock();
                     connection.replies.mark(Gate::None, positions);
-                    connection.make_ready(&mut self.ready);
+                    self.queues.push(WaitsFor::Turn, connection);
                 }
                 self.settle(slot, net);
             }
@@ -143,7 +143,7 @@ impl Worker {
         let unread_replies = connection.replies.unsent_bytes();
         self.replies.count(connection, unread_replies);
         if self.replies.lets_go(connection) {
-            connection.make_ready(&mut self.ready);
+            self.queues.push(WaitsFor::Turn, connection);
         }
         let (reply, wait) = (connection.replies.awaits(), connection.log_wait());
         if let Some((gate, lsn)) = reply {
@@ -158,16 +158,15 @@ impl Worker {
             self.some_wait_is_over |=
                 waiting::is_reached(wait, self.planted.positions_for_waits(self.seen));
         }
-        if (reply.is_some() || wait.is_some()) && !connection.waiting {
-            connection.waiting = true;
-            self.waiting.push(slot);
+        if reply.is_some() || wait.is_some() {
+            self.queues.push(WaitsFor::Gate, connection);
         }
         Self::compact(connection, &mut self.buffers);
         let is_over_limit =
             !connection.aborted && Self::is_over_limit(&self.node, connection, self.now_ms);
         let ended = connection.input_ended
             && connection.is_runnable()
-            && !connection.in_ready
+            && !connection.waits.has(WaitsFor::Turn)
             && connection.set_aside.is_none();
         let done = (connection.closing || ended) && connection.replies.is_drained();
         // Reading is paused, so the peer's state is polled once a second.

@@ -3,6 +3,7 @@
 use super::{Planted, Point, Wire, Worker};
 use crate::batch::{Batch, Gathered, Item, ItemKind, LOOKAHEAD_KEYS_MIN};
 use crate::connection::{Again, Connection};
+use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
 use ladon_kernel::command::flags::Flags;
 use ladon_kernel::long::aside_job::Lent;
@@ -28,12 +29,12 @@ const WRITES: u32 = Flags::WRITE.0 | Flags::RUNS_QUEUE.0 | Flags::MAY_REPLICATE.
 
 impl Worker {
     pub(super) fn run_batches(&mut self, net: &mut Wire<'_>) {
-        while !self.ready.is_empty() {
+        while !self.queues.is_empty(WaitsFor::Turn) {
             let now_ns = self.run_batch(net);
             if self.turn_is_spent(now_ns) {
                 return;
             }
-            if !self.ready.is_empty() {
+            if !self.queues.is_empty(WaitsFor::Turn) {
                 self.now_ms = self.node.clock.unix_ms();
             }
         }
@@ -74,14 +75,14 @@ impl Worker {
     /// Takes requests from the connections at the front of the queue until the batch is full.
     fn gather(&mut self) {
         self.batch.clear(&self.node, self.pace.batch_requests);
-        for _ in 0..self.ready.len() {
+        for _ in 0..self.queues.len(WaitsFor::Turn) {
             if self.batch.is_full() {
                 return;
             }
-            let Some(slot) = self.ready.pop_front() else { return };
+            let Some(slot) = self.queues.pop(WaitsFor::Turn) else { return };
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
-            connection.in_ready = false;
-            connection.touch(&mut self.touched);
+            connection.waits.remove(WaitsFor::Turn);
+            self.queues.push(WaitsFor::Release, connection);
             // A connection that waits is queued again when it may continue.
             if !connection.is_runnable() {
                 continue;
@@ -99,14 +100,14 @@ impl Worker {
             if unread_replies > STRANGER_OUTPUT_BYTES_MAX && !connection.session.authenticated {
                 // Replies of an earlier turn that the client has read were reported since.
                 connection.aborted = std::mem::replace(&mut connection.is_full_stranger, true);
-                self.next_turn.push(slot);
+                self.queues.push(WaitsFor::NextTurn, connection);
                 continue;
             }
             connection.is_full_stranger = false;
             if self.batch.gather(connection, slot, &self.node, &self.limits) == Gathered::Full {
-                connection.make_ready(&mut self.ready);
+                self.queues.push(WaitsFor::Turn, connection);
                 if self.planted == Planted::StarvedConnections {
-                    self.ready.rotate_right(1);
+                    self.queues.let_last_come_first(WaitsFor::Turn);
                 }
             }
         }
@@ -124,15 +125,12 @@ impl Worker {
             // The request is parsed again.
             connection.parser = Parser::new();
             if slot == ran {
-                connection.make_ready(&mut self.ready);
+                self.queues.push(WaitsFor::Turn, connection);
                 continue;
             }
-            if connection.in_ready {
-                // The last connection, which filled the batch.
-                self.ready.retain(|&other| other != slot);
-            }
-            connection.in_ready = true;
-            self.ready.push_front(slot);
+            // The last connection, which filled the batch, is at the end.
+            self.queues.leave(WaitsFor::Turn, connection);
+            self.queues.push_front(WaitsFor::Turn, connection);
         }
     }
 
@@ -243,27 +241,23 @@ impl Worker {
     #[cold]
     pub(super) fn list_await_write(&mut self, slot: u32) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
-        if !std::mem::replace(&mut connection.awaits_write, true) {
-            self.await_write.push(slot);
-        }
+        self.queues.push(WaitsFor::WriteRoom, connection);
     }
 
     /// A request of the connection runs again in the next batch.
     #[cold]
     pub(super) fn list_unfinished(&mut self, slot: u32) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
-        if !std::mem::replace(&mut connection.is_unfinished, true) {
-            self.unfinished.push(slot);
-        }
+        self.queues.push(WaitsFor::NextBatch, connection);
     }
 
     /// Connections whose request has done a part of its work go to the end of the queue.
     pub(super) fn queue_unfinished(&mut self) {
-        while let Some(slot) = self.unfinished.pop() {
-            let Some(connection) = &mut self.connections[slot as usize] else { continue };
-            connection.is_unfinished = false;
-            connection.input_waits = false;
-            connection.make_ready(&mut self.ready);
+        while let Some(slot) = self.queues.pop(WaitsFor::NextBatch) {
+            if let Some(connection) = &mut self.connections[slot as usize] {
+                connection.input_waits = false;
+            }
+            self.queue_again(slot, WaitsFor::NextBatch);
         }
     }
 
@@ -337,25 +331,20 @@ impl Worker {
             Flow::Paused => {
                 connection.rewind(item.start);
                 connection.again = again;
-                connection.paused = true;
                 connection.postponed = true;
                 connection.session.info.postponed.store(true, Relaxed);
                 connection.session.info.blocked.store(true, Release);
                 self.paused_by = self.node.paused(self.now_ms);
-                self.paused.push(item.slot);
+                self.queues.push(WaitsFor::Pause, connection);
                 return;
             }
             Flow::Again => {
                 connection.rewind(item.start);
                 let first = batch.items.iter().find(|other| other.slot == item.slot);
                 connection.had_turn = first.is_some_and(|first| first.start != item.start);
-                connection.awaits_delivery = true;
-                if std::mem::take(&mut connection.in_ready) {
-                    // The last connection, which filled the batch: its place is no longer the end.
-                    let at = self.ready.iter().rposition(|&other| other == item.slot);
-                    at.and_then(|at| self.ready.remove(at));
-                }
-                self.await_delivery.push(item.slot);
+                // Of the last connection, which filled the batch, the place is no longer the end.
+                self.queues.leave(WaitsFor::Turn, connection);
+                self.queues.push(WaitsFor::Delivery, connection);
             }
             // Packets that wait are set aside instead.
             Flow::AwaitsCommit | Flow::AwaitsReply | Flow::GoesOn => self.waits_to_write(item),

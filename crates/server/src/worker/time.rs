@@ -7,6 +7,7 @@
 use super::Worker;
 use crate::connection::Connection;
 use crate::input;
+use crate::queues::WaitsFor;
 use ladon_engine::{Locks, PARTITIONS};
 use ladon_kernel::blocking;
 use ladon_kernel::memory::eviction;
@@ -46,20 +47,21 @@ impl Worker {
     pub fn timeout(&self) -> Duration {
         if !self.jobs.is_empty()
             || self.has_slice_to_make()
-            || !self.touched.is_empty()
-            || !(self.stopping || self.ready.is_empty() && self.next_turn.is_empty())
+            || !self.queues.is_empty(WaitsFor::Release)
+            || !(self.stopping
+                || self.queues.is_empty(WaitsFor::Turn) && self.queues.is_empty(WaitsFor::NextTurn))
             || self.housekeeping.is_due()
             || self.is_tidying
             || self.has_messages()
-            || !self.await_delivery.is_empty()
+            || !self.queues.is_empty(WaitsFor::Delivery)
         {
             return Duration::ZERO;
         }
-        if !self.await_write.is_empty() {
+        if !self.queues.is_empty(WaitsFor::WriteRoom) {
             return BACKLOG_RETRY;
         }
         let mut until_ms = self.next_tick_ms;
-        if !self.paused.is_empty() {
+        if !self.queues.is_empty(WaitsFor::Pause) {
             until_ms = until_ms.min(self.node.pause_until_ms());
         }
         if let Some(&(deadline_ms, _)) = self.deadlines.first() {
@@ -117,7 +119,7 @@ impl Worker {
         let is_quiet = std::mem::take(&mut self.turns_since_tick) <= 1
             && !is_evicting
             && self.buffers.is_empty()
-            && self.touched.is_empty();
+            && self.queues.is_empty(WaitsFor::Release);
         self.next_tick_ms =
             if is_quiet { self.after_a_quiet_tick() } else { self.now_ms + interval_ms };
         self.node.keyspace.begin_compaction(self.now_ms);
@@ -153,19 +155,19 @@ impl Worker {
         for connection in self.connections.iter_mut().flatten() {
             if timeout_ms != 0 && is_idle(connection, self.now_ms, timeout_ms) {
                 connection.aborted = true;
-                connection.touch(&mut self.touched);
+                self.queues.push(WaitsFor::Release, connection);
             }
             if !is_second_over {
                 continue;
             }
             if connection.receive_paused && connection.waiter().is_some() {
-                connection.touch(&mut self.touched);
+                self.queues.push(WaitsFor::Release, connection);
             }
             if connection.over_soft_limit_ms != 0
                 && Self::is_over_limit(&self.node, connection, self.now_ms)
             {
                 connection.aborted = true;
-                connection.touch(&mut self.touched);
+                self.queues.push(WaitsFor::Release, connection);
             }
             if input::trim(connection, self.now_ms) {
                 self.client_memory.count(&self.node, &connection.session.info);
@@ -255,11 +257,11 @@ impl Worker {
             return;
         }
         self.paused_by = now;
-        for slot in std::mem::take(&mut self.paused) {
+        for slot in self.queues.take(WaitsFor::Pause) {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
-            connection.paused = false;
+            connection.waits.remove(WaitsFor::Pause);
             connection.session.info.blocked.store(false, Relaxed);
-            connection.make_ready(&mut self.ready);
+            self.queues.push(WaitsFor::Turn, connection);
         }
     }
 }
@@ -273,14 +275,10 @@ fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
         || connection.blocked.is_some()
         || connection.replies.long.is_some()
         || connection.computing.is_some()
-        || connection.awaits_write
         || connection.input_waits
         || connection.set_aside.is_some()
-        || connection.paused
-        || connection.awaits_delivery
         || connection.closing
-        || connection.in_ready
-        || connection.in_touched;
+        || !connection.waits.is_empty();
     if exempt || active_ms + timeout_ms > now_ms {
         return false;
     }
