@@ -2,6 +2,8 @@
 //! executed together, so that cache misses overlap and fixed costs are paid once per batch.
 
 use crate::connection::Connection;
+use crate::dialect::Dialect;
+use crate::set_aside::SetAside;
 use ladon_engine::{AccessedPart, Ahead, Lookahead, PartAhead};
 use ladon_iproto::frame;
 use ladon_kernel::command::command_id::CommandId;
@@ -119,11 +121,25 @@ impl Batch {
         node: &Node,
         limits: &Limits,
     ) -> Gathered {
-        if connection.tarantool.is_some() {
-            return self.gather_packets(connection, slot, node);
+        match connection.dialect {
+            Dialect::Resp(_) => self.gather_requests(connection, slot, node, limits),
+            Dialect::Iproto(_) => self.gather_packets(connection, slot, node),
         }
-        let mut start = connection.consumed;
-        let limits = limits.with_authenticated(connection.session.authenticated);
+    }
+
+    /// As `gather`, of RESP.
+    #[inline]
+    fn gather_requests(
+        &mut self,
+        connection: &mut Connection,
+        slot: u32,
+        node: &Node,
+        limits: &Limits,
+    ) -> Gathered {
+        let Connection { dialect, session, input, consumed: ran, expected, .. } = connection;
+        let Some(resp) = dialect.resp_mut() else { return Gathered::Drained };
+        let mut start = *ran;
+        let limits = limits.with_authenticated(session.authenticated);
         // The outcome of each request decides what an unauthenticated client may send next.
         let mut room = if limits.authenticated {
             self.requests_max.saturating_sub(self.items.len())
@@ -131,19 +147,19 @@ impl Batch {
             1
         };
         let mut empty = 0;
-        if let Some(again) = &connection.again {
+        if let Some(again) = &resp.again {
             let (id, keys_end) = (node.table.find(&again.args[0]), self.keys.len() as u32);
             let (end, kind) = (start, ItemKind::Again);
             self.items.push(Item { slot, start, end, kind, id, first_key: None, keys_end });
             room = room.saturating_sub(1);
         }
         while room > 0 {
-            let buffer = &connection.input[start..];
+            let buffer = &input[start..];
             if buffer.is_empty() {
                 return Gathered::Drained;
             }
             let first = self.args.len();
-            let progress = connection.parser.parse(buffer, &limits, &mut self.args);
+            let progress = resp.parser.parse(buffer, &limits, &mut self.args);
             let (end, kind) = match progress {
                 Ok(Progress::Complete { consumed }) => {
                     let count = (self.args.len() - first) as u32;
@@ -153,7 +169,7 @@ impl Batch {
                         // run.
                         match self.items.last_mut().filter(|item| item.slot == slot) {
                             Some(last) => last.end = start,
-                            None => connection.consumed = start,
+                            None => *ran = start,
                         }
                         empty += 1;
                         if empty == EMPTY_MAX {
@@ -167,14 +183,14 @@ impl Batch {
                     (start + consumed, ItemKind::Owned(arguments.into_boxed_slice()))
                 }
                 Ok(Progress::Incomplete { needed }) => {
-                    connection.expected = needed;
+                    *expected = needed;
                     return Gathered::Drained;
                 }
-                Err(error) => (connection.input.len(), ItemKind::Invalid(error)),
+                Err(error) => (input.len(), ItemKind::Invalid(error)),
             };
-            debug_assert!(start < end && end <= connection.input.len(), "a request in the input");
+            debug_assert!(start < end && end <= input.len(), "a request in the input");
             let (id, first_key) = match &kind {
-                ItemKind::InPlace { .. } => self.look_up(connection, node, start, first),
+                ItemKind::InPlace { .. } => self.look_up(node, session.db, &input[start..], first),
                 ItemKind::Owned(arguments) => (node.table.find(&arguments[0]), None),
                 ItemKind::Again | ItemKind::Packet | ItemKind::SetAside => {
                     unreachable!("no request of RESP")
@@ -196,9 +212,9 @@ impl Batch {
     /// As `gather`, of IPROTO. What was set aside and what follows in the input have their turns
     /// one after the other.
     fn gather_packets(&mut self, connection: &mut Connection, slot: u32, node: &Node) -> Gathered {
-        match connection.set_aside {
-            None => self.gather_input_packets(connection, slot, node),
-            Some(_) => self.gather_set_aside(connection, slot, node),
+        match connection.dialect.has_set_aside() {
+            false => self.gather_input_packets(connection, slot, node),
+            true => self.gather_set_aside(connection, slot, node),
         }
     }
 
@@ -209,7 +225,7 @@ impl Batch {
         slot: u32,
         node: &Node,
     ) -> Gathered {
-        let Some(others) = &connection.set_aside else { return Gathered::Drained };
+        let Some(others) = set_aside(connection) else { return Gathered::Drained };
         let (is_ready, is_first, has_input) =
             (others.is_ready(), !others.had_turn, !others.holds_input);
         if is_ready && is_first {
@@ -226,7 +242,7 @@ impl Batch {
         if is_ready && !is_first && !self.is_full() {
             self.add_set_aside(connection, slot);
         }
-        if let Some(others) = &mut connection.set_aside {
+        if let Some(others) = set_aside(connection) {
             others.input_is_drained = gathered == Gathered::Drained;
         }
         // If they found no room, they have not had their turn.
@@ -274,19 +290,18 @@ impl Batch {
         Gathered::Full
     }
 
-    /// Finds the command of the request at `start` of the input, whose arguments begin at `first`,
+    /// Finds the command of the request that `input` begins with, whose arguments begin at `first`,
     /// and hashes its keys.
     #[inline(always)]
     fn look_up(
         &mut self,
-        connection: &Connection,
         node: &Node,
-        start: usize,
+        db: u16,
+        input: &[u8],
         first: usize,
     ) -> (Option<CommandId>, Option<KeyHash>) {
-        let (args, input) = (&self.args[first..], &connection.input[start..]);
+        let args = &self.args[first..];
         let Some(id) = node.table.find(args[0].of(input)) else { return (None, None) };
-        let db = connection.session.db;
         let spec = node.table.spec(id);
         let at = self.keys.len();
         let first_key = hash_keys(node, spec, db, args, input, &mut self.keys);
@@ -313,6 +328,10 @@ impl Batch {
             lookahead.advance_inside(&self.insides, next);
         }
     }
+}
+
+fn set_aside(connection: &mut Connection) -> Option<&mut SetAside> {
+    connection.dialect.iproto_mut()?.set_aside.as_deref_mut()
 }
 
 /// Hashes a request's keys for prefetching, and returns the first one's hash if its place is easily

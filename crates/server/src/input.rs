@@ -58,18 +58,16 @@ pub(crate) fn publish(connection: &Connection) {
     let info = &*connection.session.info;
     let waiting = connection.unread();
     info.query_capacity.store(connection.input.capacity(), Relaxed);
-    let partial = connection.parser.partial();
+    let dialect = connection.dialect.held();
     // As in Redis, complete arguments of an incomplete request no longer count as query buffer.
-    info.query_bytes.store(waiting.saturating_sub(partial.unfinished), Relaxed);
-    let again = connection.again.as_ref().map_or(0, |again| again.bytes);
-    let again = again + connection.set_aside.as_ref().map_or(0, |others| others.bytes());
-    info.argv_bytes.store(partial.argument_bytes + again, Relaxed);
+    info.query_bytes.store(waiting.saturating_sub(dialect.parsed), Relaxed);
+    info.argv_bytes.store(dialect.arguments, Relaxed);
     let names = info.name_bytes.load(Relaxed);
     let subscribed = connection.session.subscribed.as_ref();
     let subscribed = subscribed.map_or(0, |subscribed| subscribed.bytes);
     let tracking = connection.session.tracking.as_ref().map_or(0, |tracking| tracking.bytes);
     let watched = connection.session.watched_bytes;
-    let held = again + partial.parser_bytes + names + watched + subscribed + tracking;
+    let held = dialect.memory + names + watched + subscribed + tracking;
     info.held_bytes.store(held, Relaxed);
 }
 

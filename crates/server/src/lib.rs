@@ -14,6 +14,7 @@ mod batch;
 mod checkpointer;
 mod client_memory;
 mod connection;
+mod dialect;
 pub mod dropper;
 mod durability;
 mod input;

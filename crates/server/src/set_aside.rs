@@ -12,16 +12,11 @@
 //!
 //! **Invariant:** a request that an earlier one holds ([`Order::holds`]) does not run.
 
-use crate::connection::Connection;
-use crate::queues::WaitsFor;
 use ladon_tarantool::{Order, Unfinished};
 use std::collections::VecDeque;
 
 /// So many may be set aside: a search through them is short.
 pub(crate) const REQUESTS_MAX: usize = 128;
-
-/// How often it is asked whether a client has left that is not read.
-const LOOK_EVERY_MS: u64 = 10;
 
 /// When a request that was set aside runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +205,7 @@ impl SetAside {
     }
 
     /// Whether nothing is left that later requests may have to wait for.
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         // One that is taken out counts as well.
         self.bytes == 0 && self.reply_stream == 0
     }
@@ -223,50 +218,6 @@ impl SetAside {
     /// Whether one of them has left something that may take long to drop.
     pub(crate) fn has_unfinished(&self) -> bool {
         self.requests.iter().any(|it| it.unfinished.is_some())
-    }
-}
-
-impl Connection {
-    /// Whether the next request may run.
-    pub(crate) fn is_runnable(&self) -> bool {
-        self.blocked.is_none()
-            && !self.replies.is_mid_reply()
-            && self.computing.is_none()
-            && !self.waits.has_either(WaitsFor::Pause, WaitsFor::Delivery)
-            && !self.input_waits
-            && !self.closing
-            && !self.closed
-            && !self.aborted
-    }
-
-    /// Whether the input may contain complete requests that wait; otherwise it holds the beginning
-    /// of one.
-    pub(crate) fn has_requests_waiting(&self) -> bool {
-        let is_queued = match &self.set_aside {
-            None => self.waits.has(WaitsFor::Turn),
-            Some(others) => {
-                others.holds_input || self.waits.has(WaitsFor::Turn) && !others.input_is_drained
-            }
-        };
-        is_queued || self.held_back || !self.is_runnable()
-    }
-
-    /// Whether to ask now whether the client has left, which nothing reports while it is not read:
-    /// one of its requests would not be done then.
-    pub(crate) fn may_have_left(&mut self, now_ms: u64) -> bool {
-        let Some(session) = &self.tarantool else { return false };
-        let is_unfinished = |others: &SetAside| others.has_unfinished();
-        let cares = session.is_unfinished() || self.set_aside.as_deref().is_some_and(is_unfinished);
-        let asks = cares && now_ms.abs_diff(self.looked_for_end_ms) >= LOOK_EVERY_MS;
-        if asks {
-            self.looked_for_end_ms = now_ms;
-        }
-        asks
-    }
-
-    /// Forgets that requests were set aside, once none is left.
-    pub(crate) fn tidy_set_aside(&mut self) {
-        self.set_aside.take_if(|others| others.is_over());
     }
 }
 

@@ -86,16 +86,7 @@ pub(crate) fn give_up(connection: &mut Connection, positions: Positions, error: 
     if connection.log_wait().is_some() {
         connection.blocked = None;
     }
-    let proto = connection.session.proto;
-    let text = format!("MISCONF It is not known whether the change is safe: {error}");
-    if connection.tarantool.is_some() {
-        // Nobody knows which request an error would answer: the connection just ends.
-        connection.replies.replace_waiting();
-    } else {
-        Reply::new(connection.replies.replace_waiting(), proto).error(text);
-    }
-    connection.closing = true;
-    connection.replies.all_is_sendable();
+    connection.give_up(&format!("MISCONF It is not known whether the change is safe: {error}"));
 }
 
 /// Answers a connection whose wait is over.

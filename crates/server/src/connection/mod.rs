@@ -7,17 +7,18 @@
 
 mod replies;
 
+use crate::dialect::Dialect;
 use crate::input;
 
 use crate::protocol::Protocol;
-use crate::queues::WaitSet;
-use crate::set_aside::SetAside;
+use crate::queues::{WaitSet, WaitsFor};
+
 use ladon_engine::Waiter;
 use ladon_kernel::client::session::{Blocked, LogWait, Session};
 use ladon_kernel::long::aside_job::Lent;
 use ladon_net::ConnId;
 use ladon_record::Lsn;
-use ladon_resp::{Parser, Proto};
+use ladon_resp::Proto;
 pub(crate) use replies::Replies;
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,58 +41,22 @@ pub struct ConnectionStart {
     pub protocol: Protocol,
 }
 
-/// A request that was removed from the input because the memory of one of its arguments is lent.
-pub(crate) struct Again {
-    /// The arguments, with an empty one in place of the lent one.
-    pub(crate) args: Vec<Vec<u8>>,
-    /// Size of all arguments in bytes.
-    pub(crate) bytes: usize,
-    /// Index of the lent argument.
-    pub(crate) at: usize,
-    /// The lent argument; empty until it is given back.
-    pub(crate) lent: Arc<Vec<u8>>,
-}
-
-impl Again {
-    /// Copies of the arguments, except for the one at `at`, which is lent.
-    pub(crate) fn keeping(args: &[&[u8]], at: usize) -> Again {
-        let short = |(other, arg): (usize, &&[u8])| {
-            if other == at { Vec::new() } else { arg.to_vec() }
-        };
-        let bytes = args.iter().map(|arg| arg.len()).sum();
-        Again {
-            args: args.iter().enumerate().map(short).collect(),
-            bytes,
-            at,
-            lent: Arc::default(),
-        }
-    }
-
-    /// All arguments, once the lent one is given back.
-    pub(crate) fn arguments(&self) -> Vec<&[u8]> {
-        let own = self.args.iter().map(Vec::as_slice).enumerate();
-        own.map(|(at, arg)| if at == self.at { self.lent.as_slice() } else { arg }).collect()
-    }
-}
+/// How often it is asked whether a client has left that is not read.
+const LOOK_EVERY_MS: u64 = 10;
 
 pub(crate) struct Connection {
     pub(crate) conn: ConnId,
     pub(crate) session: Session,
-    /// What it speaks instead of RESP, if it does.
-    pub(crate) tarantool: Option<Box<ladon_tarantool::Session>>,
-    /// Its requests that are not done while later ones run.
-    pub(crate) set_aside: Option<Box<SetAside>>,
+    /// What it speaks.
+    pub(crate) dialect: Dialect,
     pub(crate) replies: Replies,
     /// The queues that it is in.
     pub(crate) waits: WaitSet,
-    pub(crate) parser: Parser,
     pub(crate) input: Vec<u8>,
     /// Bytes of `input` whose requests have run; they are removed when room is needed.
     pub(crate) consumed: usize,
     /// Further bytes expected of an incomplete request, for which to make room.
     pub(crate) expected: usize,
-    /// The request that lent an argument, to be run again once it has the argument back.
-    pub(crate) again: Option<Box<Again>>,
     /// Present while a job for the connection's request runs. Set to true once no client waits for
     /// the result.
     pub(crate) computing: Option<Arc<AtomicBool>>,
@@ -132,19 +97,16 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(conn: ConnId, session: Session) -> Connection {
+    pub(crate) fn new(conn: ConnId, session: Session, dialect: Dialect) -> Connection {
         Connection {
             conn,
             session,
-            tarantool: None,
-            set_aside: None,
+            dialect,
             replies: Replies::default(),
             waits: WaitSet::default(),
-            parser: Parser::new(),
             input: Vec::new(),
             consumed: 0,
             expected: 0,
-            again: None,
             computing: None,
             blocked: None,
             blocked_depends: Lsn::ZERO,
@@ -246,6 +208,41 @@ impl Connection {
     pub(crate) fn rewind(&mut self, start: usize) {
         debug_assert!(start <= self.input.len(), "a request begins in the input");
         self.consumed = start;
-        self.parser = Parser::new();
+        self.dialect.read_again();
+    }
+
+    /// Whether the next request may run.
+    pub(crate) fn is_runnable(&self) -> bool {
+        self.blocked.is_none()
+            && !self.replies.is_mid_reply()
+            && self.computing.is_none()
+            && !self.waits.has_either(WaitsFor::Pause, WaitsFor::Delivery)
+            && !self.input_waits
+            && !self.closing
+            && !self.closed
+            && !self.aborted
+    }
+
+    /// Whether the input may contain complete requests that wait; otherwise it holds the beginning
+    /// of one.
+    pub(crate) fn has_requests_waiting(&self) -> bool {
+        let is_queued = match self.dialect.iproto().and_then(|it| it.set_aside.as_deref()) {
+            None => self.waits.has(WaitsFor::Turn),
+            Some(others) => {
+                others.holds_input || self.waits.has(WaitsFor::Turn) && !others.input_is_drained
+            }
+        };
+        is_queued || self.held_back || !self.is_runnable()
+    }
+
+    /// Whether to ask now whether the client has left, which nothing reports while it is not read:
+    /// one of its requests would not be done then.
+    pub(crate) fn may_have_left(&mut self, now_ms: u64) -> bool {
+        let cares = self.dialect.iproto().is_some_and(|iproto| iproto.is_unfinished());
+        let asks = cares && now_ms.abs_diff(self.looked_for_end_ms) >= LOOK_EVERY_MS;
+        if asks {
+            self.looked_for_end_ms = now_ms;
+        }
+        asks
     }
 }

@@ -6,9 +6,8 @@ use super::Worker;
 use crate::connection::Connection;
 use crate::queues::WaitsFor;
 use crate::set_aside::SetAside;
-use ladon_iproto::frame;
 use ladon_platform::lock_order;
-use ladon_resp::{Limits, Parser, Progress};
+use ladon_resp::Limits;
 
 /// With more connections, only every so many turns are looked at.
 const CONNECTIONS_PER_TURN: u32 = 64;
@@ -41,7 +40,7 @@ impl Worker {
         let slot = connection.conn.slot;
         self.queues.assert_sound(connection);
         let is_bounded = |others: &SetAside| others.is_bounded(self.pace.unread_bytes_max);
-        assert!(connection.set_aside.as_deref().is_none_or(is_bounded), "too much was set aside");
+        assert!(set_aside(connection).is_none_or(is_bounded), "too much was set aside");
         // One that is about to go gets no more slices, and keeps what is left of its reply until
         // then.
         let goes = connection.closed || connection.aborted;
@@ -62,13 +61,13 @@ impl Worker {
 
 /// Whether it is known from the connection alone that its next request may run.
 fn may_run(connection: &Connection) -> bool {
-    let is_held = connection.set_aside.as_ref().is_some_and(|others| others.holds_input);
-    connection.is_runnable() && connection.again.is_none() && !is_held
+    let is_held = set_aside(connection).is_some_and(|others| others.holds_input);
+    let again = connection.dialect.resp().is_some_and(|resp| resp.again.is_some());
+    connection.is_runnable() && !again && !is_held
 }
 
 fn may_run_set_aside(connection: &Connection) -> bool {
-    connection.is_runnable()
-        && connection.set_aside.as_ref().is_some_and(|others| others.is_ready())
+    connection.is_runnable() && set_aside(connection).is_some_and(|others| others.is_ready())
 }
 
 fn has_request(connection: &Connection, limits: &Limits) -> bool {
@@ -76,11 +75,10 @@ fn has_request(connection: &Connection, limits: &Limits) -> bool {
     if unread.is_empty() || unread.len() > PARSED_BYTES_MAX {
         return false;
     }
-    if connection.tarantool.is_some() {
-        let next = frame::next(unread, frame::PACKET_BYTES_MAX);
-        return !matches!(next, frame::Progress::Incomplete { .. });
-    }
     let limits = limits.with_authenticated(connection.session.authenticated);
-    let parsed = Parser::new().parse(unread, &limits, &mut Vec::new());
-    !matches!(parsed, Ok(Progress::Incomplete { .. }))
+    connection.dialect.begins_with_request(unread, &limits)
+}
+
+fn set_aside(connection: &Connection) -> Option<&SetAside> {
+    connection.dialect.iproto()?.set_aside.as_deref()
 }

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::connection::Connection;
+use crate::dialect::Dialect;
 use crate::queues::WaitsFor;
 use ladon_kernel::client::session::Session;
 use ladon_kernel::pubsub::joining;
@@ -28,7 +29,7 @@ impl Worker {
         session.move_to(Arc::clone(&info), &self.node.clients);
         joining::renew(&self.node, &mut self.bench.local, &mut session);
         tracking::joining::renew(&self.node, &mut self.bench.local, &mut session);
-        let mut connection = Box::new(Connection::new(conn, session));
+        let mut connection = Box::new(Connection::new(conn, session, Dialect::default()));
         connection.input = input;
         self.queues.push(WaitsFor::Turn, &mut connection);
         self.node.clients.add(info);

@@ -40,7 +40,8 @@ impl Worker {
             None => Err(computed),
             Some(connection) => {
                 connection.computing = None;
-                if let Some(again) = &mut connection.again
+                if let Some(resp) = connection.dialect.resp_mut()
+                    && let Some(again) = &mut resp.again
                     && let Some(argument) = computed.take_argument()
                 {
                     again.lent = argument;

@@ -9,6 +9,7 @@
 use super::Worker;
 use super::buffers::BUFFER_BYTES_MAX;
 use crate::connection::Connection;
+use crate::dialect::ReplyOrder;
 use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
 use ladon_kernel::long::long_reply::LongReply;
@@ -29,7 +30,8 @@ impl Worker {
         debug_assert!(connection.replies.long.is_none(), "one at a time");
         connection.replies.long = Some(long);
         // The others begin with their requests.
-        connection.replies.long_has_begun = connection.tarantool.is_none();
+        connection.replies.long_has_begun =
+            connection.dialect.reply_order() == ReplyOrder::Requests;
         self.long_replies.push_back(slot);
     }
 
@@ -99,11 +101,13 @@ impl Worker {
         connection.replies.mark_up_to(connection.replies.output.len(), gate);
         connection.replies.end_long_reply();
         connection.replies.release_held();
-        if let Some(others) = &mut connection.set_aside {
-            others.reply_is_made();
+        if let Some(iproto) = connection.dialect.iproto_mut() {
+            if let Some(others) = &mut iproto.set_aside {
+                others.reply_is_made();
+            }
+            iproto.tidy_set_aside();
         }
         connection.replies.long_depends = Lsn::ZERO;
-        connection.tidy_set_aside();
         self.queues.push(WaitsFor::Turn, connection);
     }
 }

@@ -13,7 +13,8 @@
 
 use super::{Net, Workbench, Worker};
 use crate::batch::{Batch, Item, ItemKind};
-use crate::connection::{Again, Connection};
+use crate::connection::Connection;
+use crate::dialect::resp::Again;
 use crate::queues::WaitsFor;
 use crate::worker::requests::INLINE_ARGS;
 use ladon_engine::Scratch;
@@ -24,7 +25,7 @@ use ladon_kernel::request::execute::{Request, execute};
 use ladon_kernel::rng::Rng;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_net::{ConnId, Outgoing};
-use ladon_resp::{Parser, Reply};
+use ladon_resp::Reply;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -174,7 +175,7 @@ impl Worker {
                 self.replies.hold_back(connection);
                 continue;
             }
-            if connection.again.is_some() {
+            if connection.dialect.resp().is_some_and(|resp| resp.again.is_some()) {
                 // A request that has begun goes on after the script.
                 self.queues.push(WaitsFor::Turn, connection);
                 continue;
@@ -235,7 +236,7 @@ impl Worker {
         let busy = self.node.scripts.running.busy().to_string();
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         if !connection.is_runnable() {
-            connection.parser = Parser::new();
+            connection.dialect.read_again();
             return;
         }
         if connection.replies.output.capacity() == 0 {
@@ -262,7 +263,7 @@ impl Worker {
             for queue in [WaitsFor::Release, WaitsFor::Gate, WaitsFor::Turn] {
                 self.queues.leave(queue, &mut connection);
             }
-            connection.parser = Parser::new();
+            connection.dialect.read_again();
             self.queues.push(WaitsFor::Release, &mut connection);
             self.queues.push(WaitsFor::Turn, &mut connection);
         }

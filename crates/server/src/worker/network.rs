@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::connection::{Connection, ConnectionStart};
+use crate::dialect::{Dialect, resp};
 use crate::protocol::Protocol;
 use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
@@ -9,7 +10,6 @@ use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::disconnect::disconnect;
 use ladon_kernel::client::session::Session;
 use ladon_net::{ConnId, Outgoing};
-use ladon_resp::Reply;
 use std::sync::Arc;
 
 impl Worker {
@@ -36,15 +36,12 @@ impl Worker {
         });
         let authenticated = self.node.settings.requirepass().is_empty();
         let session = Session::new(Arc::clone(&info), authenticated);
-        let mut connection = Box::new(Connection::new(start.conn, session));
-        if start.protocol == Protocol::Iproto {
-            self.greet(&mut connection, refusal);
+        let mut connection = Box::new(Connection::new(start.conn, session, Dialect::default()));
+        match start.protocol {
+            Protocol::Resp => self.greet_resp(&mut connection, refusal),
+            Protocol::Iproto => self.greet_iproto(&mut connection, refusal),
         }
-        if refusal.is_some() && connection.tarantool.is_some() {
-            connection.closing = true;
-            self.queues.push(WaitsFor::Release, &mut connection);
-        } else if let Some(refusal) = refusal {
-            Reply::new(&mut connection.replies.output, connection.session.proto).error(refusal);
+        if refusal.is_some() {
             connection.closing = true;
             self.queues.push(WaitsFor::Release, &mut connection);
         } else {
@@ -54,6 +51,13 @@ impl Worker {
         debug_assert!(self.connections[slot].is_none(), "the backend reuses a live slot");
         self.connections[slot] = Some(connection);
         self.open += 1;
+    }
+
+    /// A client of Redis waits for nothing but its replies; a refused one is told why.
+    fn greet_resp(&mut self, connection: &mut Connection, refusal: Option<&str>) {
+        if let Some(refusal) = refusal {
+            resp::refuse(refusal, connection.session.proto, &mut connection.replies.output);
+        }
     }
 
     /// Bytes arrived.
@@ -73,7 +77,9 @@ impl Worker {
             connection.input = self.buffers.take();
         }
         connection.take_in(bytes);
-        if let Some(others) = &mut connection.set_aside {
+        if let Some(iproto) = connection.dialect.iproto_mut()
+            && let Some(others) = &mut iproto.set_aside
+        {
             others.input_is_drained = false;
         }
         self.client_memory.count_input(&self.node, connection);
@@ -93,9 +99,7 @@ impl Worker {
     pub fn input_ended(&mut self, conn: ConnId) {
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
             connection.input_ended = true;
-            if let Some(session) = &mut connection.tarantool {
-                session.input_ended();
-            }
+            connection.dialect.input_ended();
             self.queues.push(WaitsFor::Release, connection);
         } else {
             self.keep_input_end(conn);
@@ -158,20 +162,8 @@ impl Worker {
         disconnect(&mut thread, &mut connection.session);
         self.replies.forget(&mut connection);
         self.queues.leave_all(&mut connection);
-        if let Some(again) = connection.again.take() {
-            self.bench.scratch.garbage.push(Garbage::of(again.lent));
-        }
-        if let Some(session) = &connection.tarantool {
-            session.leave(&self.node);
-        }
-        if let Some(session) = connection.tarantool.take_if(|session| session.is_long_to_drop()) {
-            let bytes = session.prepared_bytes();
-            self.bench.scratch.garbage.push(Garbage::of_definition(session, bytes));
-        }
-        if let Some(others) = connection.set_aside.take_if(|others| others.has_unfinished()) {
-            let bytes = others.prepared_bytes();
-            self.bench.scratch.garbage.push(Garbage::of_definition(others, bytes));
-        }
+        let dialect = std::mem::take(&mut connection.dialect);
+        self.bench.scratch.garbage.extend(dialect.leave(&self.node));
         let put_by = connection.replies.take_put_by();
         if !put_by.is_empty() {
             self.bench.scratch.garbage.push(Garbage::of(put_by));

@@ -9,6 +9,8 @@ use super::requests::Ran;
 use super::{Planted, Point, Workbench, Worker};
 use crate::batch::{Batch, Item, ItemKind};
 use crate::connection::Connection;
+use crate::dialect::Dialect;
+use crate::dialect::iproto::Iproto;
 use crate::queues::WaitsFor;
 use crate::set_aside::{State, Waiting};
 use ladon_kernel::request::outcome::{Flow, Outcome};
@@ -24,7 +26,7 @@ pub(super) type Again = (State, bool);
 
 impl Worker {
     /// Greets a new client, and says why it is refused, if it is.
-    pub(super) fn greet(&mut self, connection: &mut Connection, refusal: Option<&str>) {
+    pub(super) fn greet_iproto(&mut self, connection: &mut Connection, refusal: Option<&str>) {
         let salt = std::array::from_fn(|_| self.bench.local.rng.next_u64());
         let session = Session::new(salt, Arc::clone(&connection.session.info));
         // Rights are a matter of the request.
@@ -34,7 +36,7 @@ impl Worker {
         if let Some(refusal) = refusal {
             session.refuse(refusal, &mut connection.replies.output);
         }
-        connection.tarantool = Some(Box::new(session));
+        connection.dialect = Dialect::Iproto(Box::new(Iproto::new(session)));
         // No reply may overtake it.
         connection.replies.all_is_sendable();
         self.queues.push(WaitsFor::Release, connection);
@@ -55,12 +57,15 @@ impl Worker {
     #[inline]
     pub(super) fn run_packet(&mut self, batch: &Batch, item: &Item) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
-        if let Some(others) = &mut connection.set_aside {
+        let Connection { dialect, input, .. } = &mut **connection;
+        if let Some(iproto) = dialect.iproto_mut()
+            && let Some(others) = &mut iproto.set_aside
+        {
             others.had_turn = false;
             if others.holds_input {
                 return;
             }
-            let packet = &connection.input[item.start..item.end];
+            let packet = &input[item.start..item.end];
             let order = Order::of(packet, &self.node, &mut self.packets);
             if others.holds(order) && self.planted != Planted::OvertakenStream {
                 return self.stands_behind(item, order);
@@ -80,14 +85,14 @@ impl Worker {
         waited: Option<&Waiting>,
     ) -> Option<Again> {
         let connection = self.connections[item.slot as usize].as_deref_mut()?;
-        let mut session = connection.tarantool.take()?;
-        let packet = &connection.input[item.start..item.end];
+        let Connection { dialect, input, replies, session: client, .. } = &mut *connection;
+        let session = &mut dialect.iproto_mut()?.session;
+        let packet = &input[item.start..item.end];
         let packet = waited.map_or(packet, |it| &it.packet[..]);
         let packet = Packet::decode(packet);
         let facts = packet.facts(&self.node, &mut self.packets);
         let is_of_stream = packet.is_of_stream();
         if self.log_is_behind && facts.writes {
-            connection.tarantool = Some(session);
             self.log.write_soon();
             return Some((State::AwaitsWrite, false));
         }
@@ -98,12 +103,12 @@ impl Worker {
                 interrupt(Point::BeforeSlow);
             }
         }
-        if connection.replies.output.capacity() == 0 {
-            connection.replies.output = self.buffers.take();
+        if replies.output.capacity() == 0 {
+            replies.output = self.buffers.take();
         }
-        let (gate, before) = (connection.session.gate, connection.replies.output.len());
-        session.note_long_reply(connection.replies.long.is_some());
-        let mut outcome = if connection.session.info.killed.load(Relaxed) {
+        let (gate, before) = (client.gate, replies.output.len());
+        session.note_long_reply(replies.long.is_some());
+        let mut outcome = if client.info.killed.load(Relaxed) {
             Outcome::new(Lsn::ZERO, Flow::Drop)
         } else {
             let (planted, now_ms) = (self.planted, self.now_ms);
@@ -116,10 +121,11 @@ impl Worker {
                 append: &mut |record| planted.append_of_packet(appender, record, now_ms),
                 pump: None,
             };
-            let (packets, out) = (&mut self.packets, &mut connection.replies.output);
-            ladon_tarantool::execute(&mut thread, &mut session, packets, packet, out)
+            let (packets, out) = (&mut self.packets, &mut replies.output);
+            ladon_tarantool::execute(&mut thread, session, packets, packet, out)
         };
-        Self::note_timeout(&mut self.deadlines, connection, session.next_timeout_ms());
+        let times_out_ms = session.next_timeout_ms();
+        Self::note_timeout(&mut self.deadlines, connection, times_out_ms);
         if self.planted == Planted::EarlyPacket {
             outcome.depends = Lsn::ZERO;
         }
@@ -129,7 +135,6 @@ impl Worker {
             let reply = &connection.replies.output[before..];
             packet_ran(item.slot, packet, (!outcome.flow.runs_again()).then_some(reply));
         }
-        connection.tarantool = Some(session);
         self.bench.local.ran_other(&self.node, facts.is_quick);
         let is_whole = matches!(outcome.flow, Flow::Continue) && outcome.deferred.is_none();
         let (depends, mut again) = (outcome.depends, None);
@@ -201,7 +206,8 @@ impl Worker {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         // It is on the list no more.
         connection.times_out_ms = None;
-        let Some(session) = &mut connection.tarantool else { return };
+        let Some(iproto) = connection.dialect.iproto_mut() else { return };
+        let session = &mut iproto.session;
         session.end_overdue(self.now_ms, &mut self.bench.scratch);
         let times_out_ms = session.next_timeout_ms();
         Self::note_timeout(&mut self.deadlines, connection, times_out_ms);

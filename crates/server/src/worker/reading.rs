@@ -22,7 +22,9 @@ impl Worker {
             for slot in self.queues.take(WaitsFor::WriteRoom) {
                 if let Some(connection) = &mut self.connections[slot as usize] {
                     connection.input_waits = false;
-                    if let Some(others) = &mut connection.set_aside {
+                    if let Some(iproto) = connection.dialect.iproto_mut()
+                        && let Some(others) = &mut iproto.set_aside
+                    {
                         others.write_again();
                     }
                 }

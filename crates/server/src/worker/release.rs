@@ -167,19 +167,9 @@ impl Worker {
         let ended = connection.input_ended
             && connection.is_runnable()
             && !connection.waits.has(WaitsFor::Turn)
-            && connection.set_aside.is_none();
+            && !connection.dialect.has_set_aside();
         let done = (connection.closing || ended) && connection.replies.is_drained();
-        // Reading is paused, so the peer's state is polled once a second.
-        if connection.receive_paused
-            && connection.waiter().is_some()
-            && net.has_ended(connection.conn)
-        {
-            connection.input_ended = true;
-        }
-        if connection.receive_paused && connection.may_have_left(self.now_ms) {
-            let has_ended = net.has_ended(connection.conn);
-            connection.tarantool.iter_mut().filter(|_| has_ended).for_each(|it| it.input_ended());
-        }
+        Self::look_for_end(connection, self.now_ms, net);
         // The client is gone and can receive no value.
         let gone = connection.input_ended && connection.waiter().is_some();
         // The last reply was sent; no value may be delivered after it.
@@ -199,6 +189,20 @@ impl Worker {
         self.client_memory.count(&self.node, &connection.session.info);
         if ends || waits_in_vain {
             self.withdraw(slot);
+        }
+    }
+
+    /// Asks whether the peer has closed, which nothing reports while reading is paused.
+    fn look_for_end(connection: &mut Connection, now_ms: u64, net: &mut impl Net) {
+        if !connection.receive_paused {
+            return;
+        }
+        // A wait looks once a second.
+        if connection.waiter().is_some() && net.has_ended(connection.conn) {
+            connection.input_ended = true;
+        }
+        if connection.may_have_left(now_ms) && net.has_ended(connection.conn) {
+            connection.dialect.input_ended();
         }
     }
 

@@ -2,7 +2,8 @@
 
 use super::{Planted, Point, Wire, Worker};
 use crate::batch::{Batch, Gathered, Item, ItemKind, LOOKAHEAD_KEYS_MIN};
-use crate::connection::{Again, Connection};
+use crate::connection::Connection;
+use crate::dialect::resp::{self, Again};
 use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
 use ladon_kernel::command::flags::Flags;
@@ -11,7 +12,7 @@ use ladon_kernel::request::execute::{Request, execute};
 use ladon_kernel::request::outcome::{Deferred, Flow, Outcome};
 use ladon_kernel::statistics::timing::is_quick;
 use ladon_record::{Gate, Lsn};
-use ladon_resp::{Parser, ProtocolError, Reply};
+use ladon_resp::ProtocolError;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -123,7 +124,7 @@ impl Worker {
         for slot in slots.into_iter().rev() {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
             // The request is parsed again.
-            connection.parser = Parser::new();
+            connection.dialect.read_again();
             if slot == ran {
                 self.queues.push(WaitsFor::Turn, connection);
                 continue;
@@ -150,7 +151,7 @@ impl Worker {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         if !connection.is_runnable() {
             // The request is parsed again, so a request behind it was examined too early.
-            connection.parser = Parser::new();
+            connection.dialect.read_again();
             return;
         }
         match item.kind {
@@ -174,7 +175,8 @@ impl Worker {
         }
         let again = match &item.kind {
             ItemKind::Again => {
-                let Some(again) = connection.again.take() else { return };
+                let resp = connection.dialect.resp_mut();
+                let Some(again) = resp.and_then(|resp| resp.again.take()) else { return };
                 Some(again)
             }
             ItemKind::Invalid(error) => return self.refuse(item, error),
@@ -267,7 +269,7 @@ impl Worker {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         let proto = connection.session.proto;
         let text = format!("ERR {error}");
-        Reply::new(&mut connection.replies.output, proto).error(&text);
+        resp::refuse(&text, proto, &mut connection.replies.output);
         self.bench.local.stats.count_error(text.as_bytes());
         connection.consumed = item.end;
         connection.closing = true;
@@ -326,11 +328,13 @@ impl Worker {
                 self.block(item.slot, blocked);
             }
             // The request is still in the input and runs again.
-            Flow::Compute if connection.again.is_some() => {}
+            Flow::Compute if connection.dialect.resp().is_some_and(|it| it.again.is_some()) => {}
             Flow::Compute => connection.rewind(item.start),
             Flow::Paused => {
                 connection.rewind(item.start);
-                connection.again = again;
+                if let Some(resp) = connection.dialect.resp_mut() {
+                    resp.again = again;
+                }
                 connection.postponed = true;
                 connection.session.info.postponed.store(true, Relaxed);
                 connection.session.info.blocked.store(true, Release);
@@ -406,6 +410,8 @@ fn lend(connection: &mut Connection, batch: &Batch, item: &Item, again: Again) -
             unreachable!("it lends nothing")
         }
     };
-    connection.again = Some(Box::new(again));
+    if let Some(resp) = connection.dialect.resp_mut() {
+        resp.again = Some(Box::new(again));
+    }
     lent
 }

@@ -3,7 +3,9 @@
 use super::Worker;
 use super::packets::Again;
 use crate::batch::{Batch, Item};
-use crate::set_aside::{State, Waiting};
+use crate::connection::Connection;
+use crate::dialect::Dialect;
+use crate::set_aside::{SetAside, State, Waiting};
 use ladon_kernel::long::long_reply::LongReply;
 use ladon_kernel::request::outcome::Outcome;
 use ladon_record::Lsn;
@@ -23,7 +25,7 @@ impl Worker {
                 return;
             }
             let at = connection.consumed;
-            let Some(others) = &mut connection.set_aside else { return };
+            let Some(others) = set_aside_of(&mut connection.dialect) else { return };
             others.had_turn = true;
             let Some(mut waiting) = others.take(may_slice) else { return };
             may_slice &= !waiting.is_sliced();
@@ -43,9 +45,9 @@ impl Worker {
     /// What a packet has done of its work is the session's while it runs.
     fn exchange(&mut self, slot: u32, waiting: &mut Waiting) {
         if let Some(connection) = &mut self.connections[slot as usize]
-            && let Some(session) = &mut connection.tarantool
+            && let Some(iproto) = connection.dialect.iproto_mut()
         {
-            session.exchange(&mut waiting.unfinished);
+            iproto.session.exchange(&mut waiting.unfinished);
         }
     }
 
@@ -53,13 +55,14 @@ impl Worker {
     #[cold]
     pub(super) fn stands_behind(&mut self, item: &Item, order: Order) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
-        let Some(others) = &mut connection.set_aside else { return };
+        let Connection { dialect, input, .. } = &mut **connection;
+        let Some(others) = set_aside_of(dialect) else { return };
         let length = item.end - item.start;
         if order.divides() || !others.has_room(length, self.pace.unread_bytes_max) {
             others.holds_input = true;
             return;
         }
-        let packet = &connection.input[item.start..item.end];
+        let packet = &input[item.start..item.end];
         others.push(packet, order, (State::Behind, false), Unfinished::default());
         connection.consumed = item.end;
         self.has_run(item.slot);
@@ -70,20 +73,20 @@ impl Worker {
     #[cold]
     pub(super) fn set_aside(&mut self, item: &Item, again: Again) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
-        let others = connection.set_aside.get_or_insert_default();
+        let Connection { dialect, input, .. } = &mut **connection;
+        let Some(iproto) = dialect.iproto_mut() else { return };
+        let others = iproto.set_aside.get_or_insert_default();
         if others.has_room(item.end - item.start, self.pace.unread_bytes_max) {
-            let packet = &connection.input[item.start..item.end];
+            let packet = &input[item.start..item.end];
             let order = Order::of(packet, &self.node, &mut self.packets);
             let mut unfinished = Unfinished::default();
-            if let Some(session) = &mut connection.tarantool {
-                session.exchange(&mut unfinished);
-            }
+            iproto.session.exchange(&mut unfinished);
             others.push(packet, order, again, unfinished);
             connection.consumed = item.end;
         } else {
+            iproto.tidy_set_aside();
             connection.rewind(item.start);
             connection.input_waits = true;
-            connection.tidy_set_aside();
         }
         self.list_again(item.slot, again);
         self.has_run(item.slot);
@@ -92,17 +95,19 @@ impl Worker {
     /// A packet that was set aside is not done yet.
     fn put_back_packet(&mut self, slot: u32, waiting: Waiting, again: Again) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
-        connection.set_aside.get_or_insert_default().put_back(waiting, again);
+        let Some(iproto) = connection.dialect.iproto_mut() else { return };
+        iproto.set_aside.get_or_insert_default().put_back(waiting, again);
         self.list_again(slot, again);
     }
 
     /// A packet that was set aside is done.
     fn packet_is_done(&mut self, slot: u32, waiting: Waiting) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
-        if let Some(others) = &mut connection.set_aside {
+        let Some(iproto) = connection.dialect.iproto_mut() else { return };
+        if let Some(others) = &mut iproto.set_aside {
             others.done(&waiting);
         }
-        connection.tidy_set_aside();
+        iproto.tidy_set_aside();
         // Perhaps the input waited for this.
         self.list_unfinished(slot);
     }
@@ -125,8 +130,10 @@ impl Worker {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
         let packet = waited.map_or(&connection.input[item.start..item.end], |it| &it.packet[..]);
         let order = Order::of(packet, &self.node, &mut self.packets);
-        if order.stream() != 0 {
-            connection.set_aside.get_or_insert_default().reply_begins(order);
+        if order.stream() != 0
+            && let Some(iproto) = connection.dialect.iproto_mut()
+        {
+            iproto.set_aside.get_or_insert_default().reply_begins(order);
         }
         connection.replies.long_depends = depends;
         self.begin_long_reply(item.slot, long);
@@ -138,4 +145,8 @@ impl Worker {
         // What comes before its first byte does not depend on this.
         Some((long, std::mem::replace(&mut outcome.depends, Lsn::ZERO)))
     }
+}
+
+fn set_aside_of(dialect: &mut Dialect) -> Option<&mut SetAside> {
+    dialect.iproto_mut()?.set_aside.as_deref_mut()
 }

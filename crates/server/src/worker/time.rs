@@ -276,7 +276,7 @@ fn is_idle(connection: &mut Connection, now_ms: u64, timeout_ms: u64) -> bool {
         || connection.replies.long.is_some()
         || connection.computing.is_some()
         || connection.input_waits
-        || connection.set_aside.is_some()
+        || connection.dialect.has_set_aside()
         || connection.closing
         || !connection.waits.is_empty();
     if exempt || active_ms + timeout_ms > now_ms {
