@@ -2,10 +2,14 @@
 
 use ladon_iproto::RequestError;
 use ladon_iproto::reply::{self, ErrorEntry};
+use ladon_kernel::node::Node;
+use ladon_kernel::request::admission::Refusal;
 use ladon_space::{BoxError, ErrorCode};
 
 /// `ER_MEMORY_ISSUE`.
 const MEMORY_ISSUE: ErrorCode = ErrorCode(2);
+/// `ER_READONLY`.
+const READONLY: ErrorCode = ErrorCode(7);
 /// `ER_NO_SUCH_PROC`.
 const NO_SUCH_PROC: ErrorCode = ErrorCode(33);
 /// `ER_WAL_IO`.
@@ -84,12 +88,26 @@ pub(crate) fn no_such_procedure(name: &str) -> BoxError {
     BoxError::new(NO_SUCH_PROC, format!("Procedure '{name}' is not defined"))
 }
 
+/// Why a statement is not admitted.
+pub(crate) fn of_refusal(refusal: Refusal, node: &Node) -> BoxError {
+    match refusal {
+        Refusal::OutOfMemory => out_of_memory(node.settings.maxmemory()),
+        Refusal::TooFewReplicas => {
+            let message = "Can't modify data on a read-only instance - fewer replicas than \
+                           min-replicas-to-write";
+            BoxError::new(READONLY, message)
+        }
+        // The others are not about statements.
+        _ => wal_io(),
+    }
+}
+
 /// The log takes no writes; the server's own log says why.
-pub(crate) fn wal_io() -> BoxError {
+fn wal_io() -> BoxError {
     BoxError::new(WAL_IO, "Failed to write to disk")
 }
 
-pub(crate) fn out_of_memory(limit: u64) -> BoxError {
+fn out_of_memory(limit: u64) -> BoxError {
     let message =
         format!("Failed to allocate memory: the data has reached maxmemory, {limit} bytes");
     BoxError::new(MEMORY_ISSUE, message)

@@ -9,7 +9,8 @@ use crate::statements::Running;
 use ladon_iproto::reply::{self, ServerId, feature};
 use ladon_iproto::request::{Delete, Request, Update, Upsert};
 use ladon_iproto::{Header, RequestError, request_type};
-use ladon_kernel::node::Paused;
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::request::admission;
 use ladon_kernel::request::outcome::{Flow, Outcome};
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{Lsn, SpaceId};
@@ -39,9 +40,8 @@ pub fn execute(
             return Outcome::new(catalog.changed, Flow::Close);
         }
     };
-    if let Some(paused) = thread.node.paused(thread.now_ms)
-        && (paused == Paused::All || facts_of(header.request_type).writes)
-    {
+    let flags = if facts_of(header.request_type).writes { Flags::WRITE } else { Flags::READONLY };
+    if thread.node.paused(thread.now_ms).is_some_and(|it| admission::is_held_back(flags, it)) {
         return Outcome::new(Lsn::ZERO, Flow::Paused);
     }
     let before = out.len();

@@ -11,7 +11,8 @@ use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
 use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
 use ladon_kernel::long::long_reply::LongReply;
-use ladon_kernel::memory::eviction::{Room, make_room};
+use ladon_kernel::memory::eviction::make_room;
+use ladon_kernel::request::admission;
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{Lsn, SpaceId};
@@ -249,13 +250,8 @@ impl Running<'_, '_> {
     /// Whether the log takes writes, and there is room for them.
     pub(crate) fn check_takes_writes(&mut self) -> Result<(), BoxError> {
         let node = self.thread.node;
-        if !node.durability.accepts_writes() {
-            return Err(error::wal_io());
-        }
-        if make_room(self.thread) == Room::None {
-            return Err(error::out_of_memory(node.settings.maxmemory()));
-        }
-        Ok(())
+        let admitted = admission::statement(node, || make_room(self.thread));
+        admitted.map_err(|refusal| error::of_refusal(refusal, node))
     }
 
     /// SELECT.

@@ -6,6 +6,7 @@ use crate::statements::{Running, Seen, check_filler, check_write, puts, with};
 use crate::transactions::Taken;
 use ladon_engine::{Commit, CommitPace, Interactive};
 use ladon_iproto::request::Begin;
+use ladon_kernel::request::admission;
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::SpaceId;
@@ -61,9 +62,9 @@ impl Running<'_, '_> {
             Taken::None => return Ok(()),
         };
         let node = self.thread.node;
-        if !node.durability.accepts_writes() {
+        if let Err(refusal) = admission::changes(node) {
             transaction.roll_back(self.thread.scratch);
-            return Err(error::wal_io());
+            return Err(error::of_refusal(refusal, node));
         }
         let pace = CommitPace::of_turn(self.thread.now_ms);
         let ThreadParts { scratch, append, .. } = &mut *self.thread;

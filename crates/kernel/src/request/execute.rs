@@ -12,6 +12,7 @@ use crate::long::aside;
 use crate::memory::eviction::{self, Room};
 use crate::node::{Node, Paused};
 use crate::pubsub::joining;
+use crate::request::admission;
 use crate::request::invoke::{self, Caller, Command, begin_on_keys};
 use crate::request::mounted;
 use crate::request::outcome::{Flow, Outcome};
@@ -23,7 +24,7 @@ use crate::tracking::remember;
 use ladon_engine::{Locks, Scratch, Tx};
 use ladon_platform::lock_order;
 use ladon_record::{KeyHash, Lsn};
-use ladon_resp::{Proto, Reply};
+use ladon_resp::Reply;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A request whose command has been looked up.
@@ -215,8 +216,8 @@ impl Running<'_, '_> {
         if flags.has(Flags::RUNS_SCRIPT) {
             memory = self.begins_script(flags, memory);
         }
-        if let Err(error) = admit(node, self.session, memory, id, flags) {
-            return self.reject(Some((id, spec)), &error);
+        if let Err(refusal) = admission::request(node, self.session, id, flags, memory) {
+            return self.reject(Some((id, spec)), &refusal.error(node));
         }
         let paused = node.paused(now_ms);
         if let Some(flow) = self.comes_later(flags, paused) {
@@ -281,7 +282,7 @@ impl Running<'_, '_> {
         if flags.0 & PUBLISHES != 0 && self.thread.node.pubsub.is_congested() {
             return Some(Flow::Again);
         }
-        let is_paused = paused.is_some_and(|paused| is_held_back(flags, paused));
+        let is_paused = paused.is_some_and(|paused| admission::is_held_back(flags, paused));
         (is_paused && self.session.pausing.is_none()).then_some(Flow::Paused)
     }
 
@@ -386,59 +387,6 @@ fn takes_memory(session: &Session, flags: Flags) -> bool {
     flags.0 & TAKES != 0 || session.multi.is_some() && !flags.has(Flags::NOT_QUEUED)
 }
 
-/// The checks before anything runs or is queued; `flags` are the command's and, for `EXEC`, those
-/// of all that it will run.
-#[inline]
-fn admit(
-    node: &Node,
-    session: &Session,
-    memory: Room,
-    id: CommandId,
-    flags: Flags,
-) -> Result<(), CommandError> {
-    if !session.authenticated && !flags.has(Flags::NO_AUTH) && node.requires_login() {
-        return Err(CommandError::text("NOAUTH Authentication required."));
-    }
-    if node.loading.is_some() && !flags.has(Flags::LOADING) {
-        return Err(CommandError::text("LOADING Ladon is loading the dataset in memory"));
-    }
-    if session.is_subscribed()
-        && session.proto == Proto::Resp2
-        && !flags.has(Flags::WHILE_SUBSCRIBED)
-    {
-        return Err(CommandError::err(format_args!(
-            "Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
-             allowed in this context",
-            node.table.entry(id).full_name
-        )));
-    }
-    if session.multi.is_some() && flags.has(Flags::NO_MULTI) {
-        return Err(CommandError::text("ERR Command not allowed inside a transaction"));
-    }
-    if memory == Room::None {
-        return Err(CommandError::OutOfMemory);
-    }
-    if flags.has(Flags::WRITE) && !node.durability.accepts_writes() {
-        let reason = node.durability.failure().unwrap_or_default();
-        return Err(CommandError::Other(
-            format!("MISCONF Errors writing to the log: {reason}").into(),
-        ));
-    }
-    if flags.has(Flags::WRITE) && node.lacks_replicas() {
-        return Err(CommandError::text("NOREPLICAS Not enough good replicas to write."));
-    }
-    Ok(())
-}
-
 /// Flags of commands that may publish: by themselves, or the events of their changes.
 const PUBLISHES: u32 =
     Flags::PUBSUB.0 | Flags::WRITE.0 | Flags::RUNS_QUEUE.0 | Flags::RUNS_SCRIPT.0;
-
-fn is_held_back(flags: Flags, paused: Paused) -> bool {
-    const CHANGES: u32 = Flags::WRITE.0 | Flags::MAY_REPLICATE.0;
-    match paused {
-        _ if flags.has(Flags::NOT_PAUSED) => false,
-        Paused::All => true,
-        Paused::Writes => flags.0 & CHANGES != 0,
-    }
-}

@@ -1,5 +1,6 @@
 //! A request's way: checks, locks, call, outcome.
 
+pub mod admission;
 pub mod execute;
 pub mod invoke;
 pub mod mounted;

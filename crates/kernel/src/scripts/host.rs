@@ -8,12 +8,12 @@ use crate::command::spec::{Handler, LockNeed};
 use crate::ctx::{Ctx, Data};
 use crate::local::Pump;
 use crate::message::ThreadHandle;
+use crate::request::admission::{self, Call};
 use crate::request::invoke::{self, Caller, Command};
 use crate::request::mounted;
 use crate::scripts;
-use crate::scripts::runner::{Task, Wanted, log_takes_none};
+use crate::scripts::runner::{self, Task, Wanted};
 use crate::scripts::running::{Kind, LongRun};
-use crate::scripts::shebang::ScriptFlags;
 use crate::statistics::timing::Started;
 use ladon_engine::{Grown, Locks};
 use ladon_lua::{Host, LogLevel, Stop};
@@ -181,39 +181,18 @@ impl<'h, 'a> RunHost<'h, 'a> {
         if !spec.accepts(args.len()) {
             return Err(refuse("ERR Wrong number of args calling Redis command from script"));
         }
-        if spec.flags.has(Flags::NOSCRIPT) {
-            return Err(refuse("ERR This Redis command is not allowed from script"));
-        }
-        let is_read_only = self.task.read_only || self.task.flags.has(ScriptFlags::NO_WRITES);
-        const CHANGES: u32 = Flags::WRITE.0 | Flags::MAY_REPLICATE.0;
-        if is_read_only && spec.flags.0 & CHANGES != 0 {
-            return Err(refuse("ERR Write commands are not allowed from read-only scripts."));
-        }
-        if spec.flags.has(Flags::WRITE) {
-            self.may_write(spec.flags).map_err(|error| Refusal { command: Some(id), error })?;
-        }
+        self.admit(spec.flags).map_err(|error| Refusal { command: Some(id), error })?;
         Ok(Command { id, spec, handler, args })
     }
 
-    /// Whether a command that writes may run. Once one has, the others may too, so that a script
-    /// is not cut in two.
-    fn may_write(&mut self, flags: Flags) -> Result<(), CommandError> {
-        if !self.ctx.tx().may_change() {
-            return Err(log_takes_none(self.ctx));
-        }
-        if self.wrote {
-            return Ok(());
-        }
-        if self.ctx.node.lacks_replicas() {
-            return Err(CommandError::text("NOREPLICAS Not enough good replicas to write."));
-        }
-        let flags_of_task = self.task.flags;
-        let allows_oom = !flags_of_task.has(ScriptFlags::UNDECLARED)
-            && flags_of_task.has(ScriptFlags::ALLOW_OOM);
-        if self.ctx.local.is_out_of_memory && !allows_oom && flags.has(Flags::DENYOOM) {
-            return Err(CommandError::OutOfMemory);
-        }
-        self.wrote = true;
+    fn admit(&mut self, flags: Flags) -> Result<(), CommandError> {
+        let writes = flags.has(Flags::WRITE);
+        let may_change = !writes || self.ctx.tx().may_change();
+        let call = Call { flags, may_change, wrote: self.wrote };
+        let (node, memory) = (self.ctx.node, runner::memory(self.ctx));
+        let admitted = admission::call(node, call, self.task.declared(), memory);
+        admitted.map_err(|refusal| refusal.error(node))?;
+        self.wrote |= writes;
         Ok(())
     }
 

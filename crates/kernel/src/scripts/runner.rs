@@ -19,6 +19,8 @@ use crate::client::monitored;
 use crate::command::error::{CommandError, CommandResult};
 use crate::ctx::{Ctx, Data};
 use crate::local::ScriptRun;
+use crate::memory::eviction::Room;
+use crate::request::admission;
 use crate::scripts::host::{Counted, RunHost, Stopped};
 use crate::scripts::learnt::Learnt;
 use crate::scripts::running::Kind;
@@ -51,6 +53,18 @@ pub struct Task<'a> {
     pub keys: &'a [&'a [u8]],
     /// It takes hardly any time but that of its commands.
     pub is_quick: bool,
+}
+
+impl Task<'_> {
+    /// What admission asks of a script.
+    pub(super) fn declared(&self) -> admission::Script {
+        admission::Script {
+            is_undeclared: self.flags.has(ScriptFlags::UNDECLARED),
+            no_writes: self.flags.has(ScriptFlags::NO_WRITES),
+            allows_oom: self.flags.has(ScriptFlags::ALLOW_OOM),
+            read_only: self.read_only,
+        }
+    }
 }
 
 /// Runs a task: `enter` enters the virtual machine, which appends the reply to the buffer. It may
@@ -146,32 +160,13 @@ pub fn show(ctx: &mut Ctx<'_>, args: &[&[u8]]) {
 
 /// The checks that depend on what a script declares.
 fn admit(ctx: &Ctx<'_>, task: &Task<'_>) -> CommandResult {
-    let node = ctx.node;
-    if task.flags.has(ScriptFlags::UNDECLARED) {
-        return Ok(());
-    }
-    let writes = !task.flags.has(ScriptFlags::NO_WRITES);
-    if writes && !node.durability.accepts_writes() {
-        return Err(log_takes_none(ctx));
-    }
-    if writes && task.read_only {
-        return Err(CommandError::text(
-            "ERR Can not execute a script with write flag using *_ro command.",
-        ));
-    }
-    if writes && node.lacks_replicas() {
-        return Err(CommandError::text("NOREPLICAS Not enough good replicas to write."));
-    }
-    if writes && ctx.local.is_out_of_memory && !task.flags.has(ScriptFlags::ALLOW_OOM) {
-        return Err(CommandError::OutOfMemory);
-    }
-    Ok(())
+    let admitted = admission::script(ctx.node, task.declared(), memory(ctx));
+    admitted.map_err(|refusal| refusal.error(ctx.node))
 }
 
-/// The error while the log takes no changes.
-pub(super) fn log_takes_none(ctx: &Ctx<'_>) -> CommandError {
-    let reason = ctx.node.durability.failure().unwrap_or_default();
-    CommandError::Other(format!("MISCONF Errors writing to the log: {reason}").into())
+/// Whether there was room for more data when the client's request began.
+pub(super) fn memory(ctx: &Ctx<'_>) -> Room {
+    if ctx.local.is_out_of_memory { Room::None } else { Room::Enough }
 }
 
 /// Begins the transaction, unless a long script holds one of its locks.

@@ -1,6 +1,7 @@
 //! IPROTO on the real binary: spaces made as connectors make them, statements and calls on them,
 //! durable at their gate, and nobody's burden.
 
+mod admission;
 mod client;
 mod definitions_wait;
 mod large_definitions;

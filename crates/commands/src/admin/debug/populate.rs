@@ -2,20 +2,15 @@
 
 use ladon_engine::Locks;
 use ladon_kernel::command::args;
-use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::error::CommandResult;
 use ladon_kernel::ctx::Ctx;
-use ladon_kernel::request::mounted;
+use ladon_kernel::request::{admission, mounted};
 
 /// `DEBUG POPULATE count [prefix [bytes]]`: keys `prefix:0`, ... with the values `value:0`, ...
 /// With `bytes`, values are cut or padded with zero bytes to that size. Existing keys stay as they
 /// are.
 pub(super) fn populate(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    if !ctx.node.durability.accepts_writes() {
-        let reason = ctx.node.durability.failure().unwrap_or_default();
-        return Err(CommandError::Other(
-            format!("MISCONF Errors writing to the log: {reason}").into(),
-        ));
-    }
+    admission::changes(ctx.node).map_err(|refusal| refusal.error(ctx.node))?;
     let count = args::positive(args[2])?;
     let prefix = args.get(3).copied().unwrap_or(b"key");
     let bytes_max = i64::try_from(ctx.node.settings.proto_max_bulk_len()).unwrap_or(i64::MAX);

@@ -1,0 +1,206 @@
+//! Who may run what now: the one place that admits work, whichever way it comes.
+//!
+//! | comes from | admitted by |
+//! |---|---|
+//! | a client of RESP, also into `MULTI` and by `EXEC` | [`request`] |
+//! | a script or function, by what it declares | [`script`] |
+//! | a command of a script | [`call`] |
+//! | a statement of IPROTO | [`statement`] |
+//! | what changes data outside of a request | [`changes`] |
+//!
+//! A check of rights, of the node's role (`READONLY`) or of a key's slot (`MOVED`) belongs here, once
+//! for all of them. A [`Refusal`] has no words: each dialect has its own.
+
+use crate::client::session::Session;
+use crate::command::command_id::CommandId;
+use crate::command::error::CommandError;
+use crate::command::flags::Flags;
+use crate::memory::eviction::Room;
+use crate::node::{Node, Paused};
+use ladon_resp::Proto;
+
+/// Why something is not admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The client has to log in first.
+    NotLoggedIn,
+    /// The data is still being loaded.
+    Loading,
+    /// The client has subscribed, and over RESP2 messages and replies cannot be told apart.
+    Subscribed(CommandId),
+    /// Not in a transaction (`MULTI`).
+    InTransaction,
+    /// The data takes all of `maxmemory`, and nothing can be evicted.
+    OutOfMemory,
+    /// The log takes no changes.
+    LogFailed,
+    /// Fewer replicas than `min-replicas-to-write`.
+    TooFewReplicas,
+    /// Not for scripts.
+    NotForScripts,
+    /// The script, or the way it was called, promises to change nothing.
+    OnlyReads,
+    /// The script may write, and was called by a command that only reads.
+    ScriptWrites,
+}
+
+impl Refusal {
+    /// The error in the words of Redis.
+    #[cold]
+    pub fn error(self, node: &Node) -> CommandError {
+        CommandError::text(match self {
+            Refusal::NotLoggedIn => "NOAUTH Authentication required.",
+            Refusal::Loading => "LOADING Ladon is loading the dataset in memory",
+            Refusal::Subscribed(id) => {
+                return CommandError::err(format_args!(
+                    "Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / \
+                     RESET are allowed in this context",
+                    node.table.entry(id).full_name
+                ));
+            }
+            Refusal::InTransaction => "ERR Command not allowed inside a transaction",
+            Refusal::OutOfMemory => return CommandError::OutOfMemory,
+            Refusal::LogFailed => {
+                let reason = node.durability.failure().unwrap_or_default();
+                let text = format!("MISCONF Errors writing to the log: {reason}");
+                return CommandError::Other(text.into());
+            }
+            Refusal::TooFewReplicas => "NOREPLICAS Not enough good replicas to write.",
+            Refusal::NotForScripts => "ERR This Redis command is not allowed from script",
+            Refusal::OnlyReads => "ERR Write commands are not allowed from read-only scripts.",
+            Refusal::ScriptWrites => {
+                "ERR Can not execute a script with write flag using *_ro command."
+            }
+        })
+    }
+}
+
+/// Flags of what changes data, or will at a replica.
+const CHANGES: u32 = Flags::WRITE.0 | Flags::MAY_REPLICATE.0;
+
+/// Admits a client's request, before it runs or is queued. `flags` are the command's and, for
+/// `EXEC`, those of all that it will run; `memory` is what is left for data.
+#[inline]
+pub fn request(
+    node: &Node,
+    session: &Session,
+    id: CommandId,
+    flags: Flags,
+    memory: Room,
+) -> Result<(), Refusal> {
+    if !session.authenticated && !flags.has(Flags::NO_AUTH) && node.requires_login() {
+        return Err(Refusal::NotLoggedIn);
+    }
+    if node.loading.is_some() && !flags.has(Flags::LOADING) {
+        return Err(Refusal::Loading);
+    }
+    if session.is_subscribed()
+        && session.proto == Proto::Resp2
+        && !flags.has(Flags::WHILE_SUBSCRIBED)
+    {
+        return Err(Refusal::Subscribed(id));
+    }
+    if session.multi.is_some() && flags.has(Flags::NO_MULTI) {
+        return Err(Refusal::InTransaction);
+    }
+    has_room(memory)?;
+    if flags.has(Flags::WRITE) { changes(node) } else { Ok(()) }
+}
+
+/// What a script says about itself, and how it was called.
+#[derive(Clone, Copy, Debug)]
+pub struct Script {
+    /// It says nothing: its commands are admitted one by one.
+    pub is_undeclared: bool,
+    /// It promises to change nothing.
+    pub no_writes: bool,
+    /// It may run while memory is short.
+    pub allows_oom: bool,
+    /// It was called by a command that only reads.
+    pub read_only: bool,
+}
+
+/// Admits a script by what it declares.
+pub fn script(node: &Node, script: Script, memory: Room) -> Result<(), Refusal> {
+    if script.is_undeclared || script.no_writes {
+        return Ok(());
+    }
+    takes_changes(node)?;
+    if script.read_only {
+        return Err(Refusal::ScriptWrites);
+    }
+    has_replicas(node)?;
+    if script.allows_oom { Ok(()) } else { has_room(memory) }
+}
+
+/// A command of a script.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// The command's flags.
+    pub flags: Flags,
+    /// The script's transaction may change data; the log may fail while the script runs.
+    pub may_change: bool,
+    /// An earlier command of the script was admitted that writes.
+    pub wrote: bool,
+}
+
+/// Admits a command of a script. Once one that writes was admitted, the others are too, so that a
+/// script is not cut in two.
+pub fn call(node: &Node, call: Call, script: Script, memory: Room) -> Result<(), Refusal> {
+    if call.flags.has(Flags::NOSCRIPT) {
+        return Err(Refusal::NotForScripts);
+    }
+    if (script.read_only || script.no_writes) && call.flags.0 & CHANGES != 0 {
+        return Err(Refusal::OnlyReads);
+    }
+    if !call.flags.has(Flags::WRITE) {
+        return Ok(());
+    }
+    if !call.may_change {
+        return Err(Refusal::LogFailed);
+    }
+    if call.wrote {
+        return Ok(());
+    }
+    has_replicas(node)?;
+    let allows_oom = !script.is_undeclared && script.allows_oom;
+    if allows_oom || !call.flags.has(Flags::DENYOOM) { Ok(()) } else { has_room(memory) }
+}
+
+/// Admits a statement of IPROTO that writes.
+pub fn statement(node: &Node, memory: impl FnOnce() -> Room) -> Result<(), Refusal> {
+    changes(node)?;
+    has_room(memory())
+}
+
+/// Whether data may change: the log takes changes, and enough replicas do.
+#[inline]
+pub fn changes(node: &Node) -> Result<(), Refusal> {
+    takes_changes(node)?;
+    has_replicas(node)
+}
+
+#[inline]
+fn takes_changes(node: &Node) -> Result<(), Refusal> {
+    if node.durability.accepts_writes() { Ok(()) } else { Err(Refusal::LogFailed) }
+}
+
+#[inline]
+fn has_replicas(node: &Node) -> Result<(), Refusal> {
+    if node.lacks_replicas() { Err(Refusal::TooFewReplicas) } else { Ok(()) }
+}
+
+#[inline]
+fn has_room(memory: Room) -> Result<(), Refusal> {
+    if memory == Room::None { Err(Refusal::OutOfMemory) } else { Ok(()) }
+}
+
+/// Whether a pause (`CLIENT PAUSE`) holds back what has these flags.
+#[inline]
+pub fn is_held_back(flags: Flags, paused: Paused) -> bool {
+    match paused {
+        _ if flags.has(Flags::NOT_PAUSED) => false,
+        Paused::All => true,
+        Paused::Writes => flags.0 & CHANGES != 0,
+    }
+}
