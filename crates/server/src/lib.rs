@@ -10,6 +10,7 @@
 //! its own, so that the simulator runs the very code that the server runs.
 
 mod aside;
+mod assembly;
 mod batch;
 mod checkpointer;
 mod client_memory;
@@ -32,9 +33,9 @@ mod timed_disk;
 mod waiting;
 mod worker;
 
+pub use assembly::{Assembled, Assembly};
 pub use checkpointer::{CheckpointRun, Checkpointer};
 pub use connection::ConnectionStart;
-pub use durability::LogDurability;
 pub use protocol::Protocol;
 pub use recovery::{Recovered, recover};
 pub use run::{RunError, run};

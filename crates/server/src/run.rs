@@ -1,9 +1,9 @@
 //! Starts a server and runs it until its clean shutdown.
 
 use crate::aside::Aside;
+use crate::assembly::{Assembled, Assembly};
 use crate::checkpointer::Checkpointer;
 use crate::dropper::Dropper;
-use crate::durability::{LogDurability, sync_every};
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{Listening, bind};
 use crate::loading::{LoadingParts, LoadingThread};
@@ -15,7 +15,7 @@ use crate::worker::{Worker, WorkerParts};
 use ladon_engine::{Keyspace, Locks, Scratch};
 use ladon_kernel::limits;
 use ladon_kernel::message::ThreadHandle;
-use ladon_kernel::node::{Node, NodeParts};
+use ladon_kernel::node::Node;
 use ladon_kernel::statistics::latency_events::LatencyEvents;
 use ladon_log::{
     DataDir, Log, LogError, LogOptions, OpenError, Progress, RecoverError, RecoveryReport,
@@ -25,11 +25,12 @@ use ladon_platform::{Clock, Process, SystemClock, SystemDisk};
 use ladon_record::Lsn;
 use ladon_settings::{IoBackend, Settings};
 use parking_lot::Mutex;
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -111,12 +112,11 @@ pub fn run(
     let keys = count_keys(&recovered);
     let Recovered { log, report, .. } = &recovered;
     warn_of(report);
-    log.set_sync_every(sync_every(settings.gate()));
     let writer = log.spawn_writer().map_err(starting("the log's writer"))?;
 
     let threads = backends.iter().map(thread_handle).collect();
     let started_ms = loading.node.started_ms;
-    let (node, checkpointer) = make_node(parts, &recovered, keys, threads, started_ms);
+    let Assembled { node, checkpointer } = make_node(parts, &recovered, keys, threads, started_ms);
     start_touching_memory()?;
     let dropper = Dropper::start(&node).map_err(starting("the dropper"))?;
     let aside = Aside::start(&node).map_err(starting("the threads for long jobs"))?;
@@ -161,45 +161,29 @@ fn make_node(
     keys: u64,
     threads: Vec<ThreadHandle>,
     started_ms: u64,
-) -> (Arc<Node>, Arc<Checkpointer>) {
-    let LoadingParts { settings, clock, process, latency_events, listening, stop, .. } = parts;
-    let Recovered { keyspace, log, report } = recovered;
-    let node_cell: Arc<OnceLock<Arc<Node>>> = Arc::default();
-    let checkpointer = Arc::new(Checkpointer::new(
-        Arc::clone(keyspace),
-        Arc::clone(log),
-        Arc::clone(&settings),
-        Arc::clone(&clock),
-        Box::new({
-            let node = Arc::clone(&node_cell);
-            move || node.get().map_or(0, |node| node.stats.iter().map(|s| s.dirty.get()).sum())
-        }),
-    ));
-    let durability = Arc::new(LogDurability {
-        log: Arc::clone(log),
-        checkpointer: Arc::clone(&checkpointer),
-        stop,
-        recovered_keys: keys,
-        recovery_time: report.duration,
-    });
-    let mut node = Node::new(NodeParts {
-        keyspace: Arc::clone(keyspace),
-        settings,
-        clock,
-        durability,
+) -> Assembled {
+    let LoadingParts { process, latency_events, listening, .. } = parts;
+    let assembly = Assembly {
+        settings: parts.settings,
+        clock: parts.clock,
         threads,
+        stop: parts.stop,
         run_id: parts.run_id,
         io_backend: parts.io_backend,
-        table: ladon_commands::families::table(),
+        recovered_keys: keys,
+    };
+    let assembled = assembly.over(recovered, |node| {
+        node.process = process;
+        node.latency_events = latency_events;
+        node.started_ms = started_ms;
+        node.follow_settings =
+            Some(Box::new(move |settings, changed| listening.follow(settings, changed)));
+        Ok::<(), Infallible>(())
     });
-    node.process = process;
-    node.latency_events = latency_events;
-    node.started_ms = started_ms;
-    node.follow_settings =
-        Some(Box::new(move |settings, changed| listening.follow(settings, changed)));
-    let node = Arc::new(node);
-    let _ = node_cell.set(Arc::clone(&node));
-    (node, checkpointer)
+    match assembled {
+        Ok(assembled) => assembled,
+        Err(never) => match never {},
+    }
 }
 
 /// One backend for each IO thread.

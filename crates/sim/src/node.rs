@@ -11,14 +11,13 @@ use ladon_engine::{Key, Keyspace, Library, Locks, Object, Scratch, ValueRef, typ
 use ladon_kernel::blocking::SendNow;
 use ladon_kernel::client::clients::Monitor;
 use ladon_kernel::message::{Message, ThreadHandle};
-use ladon_kernel::node::Durability as _;
-use ladon_kernel::node::{Node, NodeParts};
+use ladon_kernel::node::Node;
 use ladon_log::{DataDir, Log, LogOptions};
 use ladon_net::{ConnId, Outgoing};
 use ladon_platform::{Clock, Disk};
 use ladon_record::{Change, Changes, Gate, Lsn};
 use ladon_server::{
-    CheckpointRun, Checkpointer, ConnectionStart, LogDurability, Net, Planted, Protocol, Recovered,
+    Assembled, Assembly, CheckpointRun, ConnectionStart, Net, Planted, Protocol, Recovered,
     StopSignal, Worker, WorkerParts, recover,
 };
 use ladon_settings::Settings;
@@ -30,7 +29,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// Settings that take every collection out of its small form early, and compress long elements
 /// between a list's ends.
@@ -144,50 +142,35 @@ impl SimNode {
         canary: Canary,
     ) -> Result<SimNode, String> {
         let shared_clock: Arc<dyn Clock> = Arc::<SimClock>::clone(clock);
-        let Recovered { keyspace, log, .. } = open(disk, &shared_clock, plan, canary)?;
+        let recovered = open(disk, &shared_clock, plan, canary)?;
+        let (keyspace, log) = (Arc::clone(&recovered.keyspace), Arc::clone(&recovered.log));
         plant(&keyspace, canary, clock.unix_ms());
         let settings = Arc::new(Settings::new());
         settings
             .set_many(&[("gate", plan.gate.name())])
             .map_err(|error| format!("cannot set the gate: {error}"))?;
-        let checkpointer = Arc::new(Checkpointer::new(
-            Arc::clone(&keyspace),
-            Arc::clone(&log),
-            Arc::clone(&settings),
-            Arc::clone(&shared_clock),
-            Box::new(|| 0),
-        ));
         let woken: Vec<Woken> = (0..plan.workers).map(|_| Woken::default()).collect();
         let wake = |woken: &Woken| {
             let woken = Arc::clone(woken);
             move || woken.store(true, Relaxed)
         };
-        let durability = LogDurability {
-            log: Arc::clone(&log),
-            checkpointer,
-            stop: Arc::new(StopSignal::default()),
-            recovered_keys: 0,
-            recovery_time: Duration::ZERO,
-        };
-        durability.gate_changed(plan.gate);
-        let mut node = Node::new(NodeParts {
-            keyspace: Arc::clone(&keyspace),
+        let assembly = Assembly {
             settings,
             clock: shared_clock,
-            durability: Arc::new(durability),
             // One more than there are: its inbox gets the node's reports of what it runs.
             threads: (0..plan.workers)
                 .map(|at| ThreadHandle::new(wake(&woken[at])))
                 .chain([ThreadHandle::new(|| {})])
                 .collect(),
+            stop: Arc::new(StopSignal::default()),
             run_id: "0".repeat(40),
             io_backend: "sim".to_owned(),
-            table: ladon_commands::families::table(),
-        });
-        let tells = plan.workers;
-        watch(&mut node, tells, canary);
-        apply_limits(&node, &keyspace, plan, canary)?;
-        let node = Arc::new(node);
+            recovered_keys: 0,
+        };
+        let Assembled { node, .. } = assembly.over(&recovered, |node| {
+            watch(node, plan.workers, canary);
+            apply_limits(node, &keyspace, plan, canary)
+        })?;
         node.clients.add_monitor(Monitor { client: u64::MAX, thread: plan.workers, slot: 0 });
         let workers = (0..plan.workers)
             .map(|thread| {
