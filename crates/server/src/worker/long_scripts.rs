@@ -9,9 +9,11 @@
 //! script: its connection                   + the worker's workbench
 //! ```
 //!
+//! Whatever is done on the spare one is settled before the script goes on: its records are published,
+//! its counts and garbage passed on.
 //! What the network reports about the script's own connection is kept until the script has ended.
 
-use super::{Net, Workbench, Worker};
+use super::{Net, Planted, Workbench, Worker};
 use crate::batch::{Batch, Item, ItemKind};
 use crate::connection::{Again, Connection};
 use crate::worker::requests::INLINE_ARGS;
@@ -106,6 +108,10 @@ impl Worker {
             execute(&mut thread, session, request, output)
         };
         let mut spare = std::mem::replace(&mut self.bench, bench);
+        debug_assert!(
+            self.planted == Planted::UnpublishedSpare || spare.is_settled(),
+            "the spare workbench was put away with work on it"
+        );
         if spare.local.is_held_up() {
             self.bench.local.take_over(&mut spare.local);
         }
@@ -143,6 +149,7 @@ impl Worker {
         self.now_ms = self.node.clock.unix_ms();
         self.read_inbox();
         self.answer_busy();
+        self.settle_spare();
         let mut net = net;
         self.release(&mut net);
         if let Some(away) = &mut self.away
@@ -152,6 +159,17 @@ impl Worker {
             net.pause_receive(away.conn, true);
         }
         goes_on
+    }
+
+    /// What requests have left on the spare workbench: requests of IPROTO write while a script runs.
+    /// Their records hold back those of all threads until they are published.
+    fn settle_spare(&mut self) {
+        if self.planted == Planted::UnpublishedSpare {
+            return;
+        }
+        self.publish();
+        self.deliver_answers();
+        self.settle_counters();
     }
 
     /// Answers the requests of all connections that have some.

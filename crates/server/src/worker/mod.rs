@@ -150,6 +150,14 @@ struct Workbench {
     appender: Appender,
 }
 
+impl Workbench {
+    /// Whether nothing that requests have left on it has to be passed on.
+    fn is_settled(&self) -> bool {
+        let Workbench { local, scratch, appender, .. } = self;
+        !appender.has_unpublished() && local.answers.is_empty() && scratch.garbage.is_empty()
+    }
+}
+
 /// One IO thread's state machine.
 pub struct Worker {
     node: Arc<Node>,
