@@ -120,7 +120,7 @@ impl Batch {
         limits: &Limits,
     ) -> Gathered {
         if connection.tarantool.is_some() {
-            return self.gather_packets(connection, slot, node);
+            return self.gather_packets(connection, slot, node, limits);
         }
         let mut start = connection.consumed;
         let limits = limits.with_authenticated(connection.session.authenticated);
@@ -195,10 +195,16 @@ impl Batch {
 
     /// As `gather`, of IPROTO. What was set aside and what follows in the input have their turns
     /// one after the other.
-    fn gather_packets(&mut self, connection: &mut Connection, slot: u32, node: &Node) -> Gathered {
+    fn gather_packets(
+        &mut self,
+        connection: &mut Connection,
+        slot: u32,
+        node: &Node,
+        limits: &Limits,
+    ) -> Gathered {
         match connection.set_aside {
-            None => self.gather_input_packets(connection, slot, node),
-            Some(_) => self.gather_set_aside(connection, slot, node),
+            None => self.gather_input_packets(connection, slot, node, limits),
+            Some(_) => self.gather_set_aside(connection, slot, node, limits),
         }
     }
 
@@ -208,6 +214,7 @@ impl Batch {
         connection: &mut Connection,
         slot: u32,
         node: &Node,
+        limits: &Limits,
     ) -> Gathered {
         let Some(others) = &connection.set_aside else { return Gathered::Drained };
         let (is_ready, is_first, has_input) =
@@ -219,7 +226,7 @@ impl Batch {
         // One is left for them; of one in all, the next is theirs.
         self.requests_max -= usize::from(is_ready && !is_first && room > self.items.len() + 1);
         let gathered = match has_input {
-            true => self.gather_input_packets(connection, slot, node),
+            true => self.gather_input_packets(connection, slot, node, limits),
             false => Gathered::Drained,
         };
         self.requests_max = room;
@@ -245,11 +252,13 @@ impl Batch {
         connection: &mut Connection,
         slot: u32,
         node: &Node,
+        limits: &Limits,
     ) -> Gathered {
-        let bytes_max = match node.settings.client_query_buffer_limit() {
+        let of_all = match node.settings.client_query_buffer_limit() {
             0 => frame::PACKET_BYTES_MAX,
             limit => limit.min(frame::PACKET_BYTES_MAX),
         };
+        let of_all = of_all.min(limits.bulk_bytes_max);
         let mut start = connection.consumed;
         let keys_end = self.keys.len() as u32;
         while !self.is_full() {
@@ -257,6 +266,10 @@ impl Batch {
             if buffer.is_empty() {
                 return Gathered::Drained;
             }
+            let announced = frame::announced(buffer).unwrap_or(0);
+            let session = connection.tarantool.as_mut();
+            let bytes_max =
+                session.map_or(of_all, |it| it.packet_bytes_max(node, announced, of_all));
             let end = match frame::next(buffer, bytes_max) {
                 frame::Progress::Complete { end, .. } => start + end,
                 frame::Progress::Incomplete { needed } => {

@@ -122,6 +122,8 @@ pub(crate) struct Connection {
     /// Number of bytes handed to the backend in the connection's lifetime.
     taken: u64,
     marks: VecDeque<Mark>,
+    /// End of the output when the last of its requests had run, in bytes of its lifetime.
+    drained_at: u64,
     /// Number of bytes that have passed the gate in the connection's lifetime.
     sendable: u64,
     /// End of the last long reply, in bytes of the connection's lifetime: a part of it may have
@@ -170,6 +172,8 @@ pub(crate) struct Connection {
     pub(crate) is_full_stranger: bool,
     /// Unread reply bytes, as last counted by its thread.
     pub(crate) counted_output: usize,
+    /// Bytes that arrived and were discarded, because none of its requests runs any more.
+    pub(crate) discarded: usize,
     /// The backend was asked to pause reading.
     pub(crate) receive_paused: bool,
     /// Close the connection once the output is sent.
@@ -210,6 +214,7 @@ impl Connection {
             output_start: 0,
             taken: 0,
             marks: VecDeque::new(),
+            drained_at: 0,
             sendable: 0,
             long_reply_end: 0,
             depends: Lsn::ZERO,
@@ -230,6 +235,7 @@ impl Connection {
             held_back: false,
             is_full_stranger: false,
             counted_output: 0,
+            discarded: 0,
             receive_paused: false,
             paused: false,
             awaits_delivery: false,
@@ -355,6 +361,18 @@ impl Connection {
     /// Releases the whole output, whatever its gate says.
     pub(crate) fn all_is_sendable(&mut self) {
         self.sendable = self.output_end();
+    }
+
+    /// Notes that no whole request is left.
+    #[inline]
+    pub(crate) fn note_drained(&mut self) {
+        self.drained_at = self.output_end();
+    }
+
+    /// Bytes of replies since there was last no request left.
+    pub(crate) fn replies_in_a_row(&self) -> u64 {
+        // Replies that were taken back shorten the output.
+        self.output_end().saturating_sub(self.drained_at)
     }
 
     fn output_end(&self) -> u64 {

@@ -251,7 +251,7 @@ impl Connection {
             None => self.in_ready,
             Some(others) => others.holds_input || self.in_ready && !others.input_is_drained,
         };
-        is_queued || self.held_back || !self.is_runnable()
+        is_queued || self.held_back || self.is_full_stranger || !self.is_runnable()
     }
 
     /// Whether to ask now whether the client has left, which nothing reports while it is not read:

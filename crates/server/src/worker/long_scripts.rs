@@ -196,10 +196,16 @@ impl Worker {
                 connection.make_ready(&mut self.ready);
                 continue;
             }
+            if !connection.session.authenticated
+                && Self::stops_stranger(connection, &mut self.next_turn, self.now_ms)
+            {
+                continue;
+            }
             batch.clear(&self.node, REQUESTS_MAX);
             let gathered = batch.gather(connection, slot, &self.node, &self.limits);
-            if gathered == crate::batch::Gathered::Full {
-                connection.make_ready(&mut self.ready);
+            match gathered {
+                crate::batch::Gathered::Full => connection.make_ready(&mut self.ready),
+                crate::batch::Gathered::Drained => connection.note_drained(),
             }
             for at in 0..batch.items.len() {
                 if self.is_allowed(&batch, at) {

@@ -43,6 +43,7 @@ mod release;
 mod reply_backlog;
 mod requests;
 mod set_aside;
+mod strangers;
 mod time;
 mod turn;
 
