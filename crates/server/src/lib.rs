@@ -22,6 +22,7 @@ mod listening;
 mod loading;
 mod protocol;
 mod recovery;
+mod reports;
 mod run;
 mod set_aside;
 mod shutdown;
