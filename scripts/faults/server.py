@@ -22,7 +22,16 @@ def with_iproto(bench, *arguments, **more):
 
 
 def admin(server):
-    client = iproto.Iproto(server.iproto_port, PASSWORD)
+    client = None
+    end = time.monotonic() + 10
+    while not client:
+        try:
+            client = iproto.Iproto(server.iproto_port, PASSWORD)
+        except ConnectionError:
+            # Only the port of RESP was waited for.
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.02)
     client.socket.settimeout(10)
     return client
 
@@ -353,7 +362,10 @@ def messages(bench):
     first = server.log()
     server.kill()
     second = bench.ladon(directory=directory)
-    time.sleep(0.2)
+    # It answers while it loads.
+    while str(second.client().error("GET", "x")).startswith("LOADING"):
+        time.sleep(0.02)
+    time.sleep(0.5)
     wanted = {
         "BGSAVE begins": "checkpoint begins" in first,
         "ends": "checkpoint made" in first,

@@ -1,7 +1,7 @@
 //! What an operator should find in the server's log, and no single request says: the log's state,
 //! evictions, refusals for want of memory. The checkpointer's thread looks, about once a second.
 
-use ladon_commands::Node;
+use ladon_kernel::node::Node;
 use ladon_log::{Log, LogState};
 use std::sync::Arc;
 
