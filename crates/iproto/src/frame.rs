@@ -63,6 +63,18 @@ pub fn next(buffer: &[u8], packet_bytes_max: u64) -> Progress {
     }
 }
 
+/// The length that the bytes at the start of `buffer` announce, if they are there.
+pub fn announced(buffer: &[u8]) -> Option<u64> {
+    let first = *buffer.first()?;
+    let size = match first {
+        0x00..=0x7f => return Some(first.into()),
+        0xcc..=0xcf => 1 << (first - 0xcc),
+        _ => return None,
+    };
+    let digits = buffer.get(1..=size)?;
+    Some(digits.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +91,20 @@ mod tests {
         check(&[0xce, 0, 0, 0, 2, 1, 2, 3], Progress::Complete { start: 5, end: 7 });
         check(&[0xcf, 0, 0, 0, 0, 0, 0, 0, 2, 1, 2], Progress::Complete { start: 9, end: 11 });
         check(&[0x00], Progress::Complete { start: 1, end: 1 });
+    }
+
+    #[test]
+    fn what_is_announced() {
+        for (buffer, expected) in [
+            (&[0x02, 1][..], Some(2)),
+            (&[0xcd, 1, 0], Some(256)),
+            (&[0xce, 0x25, 0x80, 0, 0, 9], Some(600 << 20)),
+            (&[0xce, 0x25, 0x80, 0], None),
+            (&[0x80], None),
+            (&[], None),
+        ] {
+            assert_eq!(announced(buffer), expected, "{buffer:x?}");
+        }
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! `ladon check DIR`: is every byte of a data directory as it was written?
+//!
+//! A directory without data is neither sound nor damaged: a script that checks a backup must learn of
+//! it.
 
 use crate::exit::Exit;
 use crate::output::with_stdout;
@@ -22,6 +25,13 @@ pub fn run(matches: &ArgMatches) -> Exit {
     };
     if let Err(exit) = with_stdout(|out| print(out, dir, &report)) {
         return exit;
+    }
+    if report.meta.is_none() && report.damages.is_empty() {
+        eprintln!(
+            "ladon check: there is no data in {}: a server started there begins with none",
+            dir.display()
+        );
+        return Exit::Refused;
     }
     match (report.damages.is_empty(), report.not_needed.is_empty()) {
         (true, true) => Exit::Ok,

@@ -2,10 +2,12 @@
 
 use crate::exit;
 use clap::builder::NonEmptyStringValueParser;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use ladon_settings::kind::Kind;
 use ladon_settings::{LoadError, Loader, Note, Setting, Settings, TABLE};
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 /// The whole command line.
 pub fn command() -> Command {
@@ -88,6 +90,34 @@ fn flag(setting: &'static Setting) -> Arg {
     }
 }
 
+/// What somebody wanted who gave the program a file, as other servers take it.
+pub fn hint(error: &clap::Error) -> Option<String> {
+    let given = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
+    let given = given.into_iter().find_map(|kind| match error.get(kind) {
+        Some(ContextValue::String(given)) => Some(given),
+        _ => None,
+    })?;
+    if given.starts_with('-') {
+        return None;
+    }
+    match Path::new(given).extension().and_then(OsStr::to_str) {
+        Some("lua") => Some(format!(
+            "Ladon does not run Lua programs like {given} yet; start a server with 'ladon serve \
+             --iproto ADDRESS', and make spaces with 'ladon space'"
+        )),
+        Some("toml") => Some(format!("settings in TOML: ladon serve --config {given}")),
+        Some("conf") => Some(format!("for a redis.conf: ladon serve --redis-conf {given}")),
+        _ if Path::new(given).is_dir() => {
+            Some(format!("for a data directory: ladon serve --data {given}"))
+        }
+        _ if Path::new(given).is_file() => Some(format!(
+            "for a redis.conf: ladon serve --redis-conf {given}; for settings in TOML: ladon serve \
+             --config {given}"
+        )),
+        _ => None,
+    }
+}
+
 /// The settings of a command line with its files, and the notes about them.
 pub fn load(matches: &ArgMatches) -> Result<(Settings, Vec<Note>), LoadError> {
     let mut loader = Loader::new();
@@ -118,6 +148,26 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn a_file_alone_gets_a_hint() {
+        let hint = |arguments: &[&str]| {
+            let error = command().try_get_matches_from(arguments).expect_err("a bad command line");
+            hint(&error)
+        };
+        let wanted = "for a redis.conf: ladon serve --redis-conf /etc/redis/redis.conf";
+        for arguments in [
+            &["ladon", "/etc/redis/redis.conf"][..],
+            &["ladon", "/etc/redis/redis.conf", "--port", "7000"],
+            &["ladon", "serve", "/etc/redis/redis.conf"],
+        ] {
+            assert_eq!(hint(arguments).as_deref(), Some(wanted), "{arguments:?}");
+        }
+        assert!(hint(&["ladon", "init.lua"]).is_some_and(|it| it.contains("does not run Lua")));
+        assert!(hint(&["ladon", "my.toml"]).is_some_and(|it| it.contains("--config my.toml")));
+        assert_eq!(hint(&["ladon", "--nosuch"]), None);
+        assert_eq!(hint(&["ladon", "nosuch"]), None);
     }
 
     #[track_caller]

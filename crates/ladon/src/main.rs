@@ -26,6 +26,9 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version are errors to clap. A closed output is harmless here.
             let _ = error.print();
+            if let Some(hint) = cli::hint(&error) {
+                eprintln!("\nladon: {hint}");
+            }
             return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
         }
     };

@@ -12,8 +12,12 @@ use ladon_settings::Settings;
 use std::io;
 use std::sync::Arc;
 
-/// Log, checkpoint, library and IO files in addition to the connections.
-const OTHER_FILES: u64 = 64;
+/// Open files besides those of IO threads, listeners and connections: ten at rest (standard streams,
+/// log, lock, signals), and for a moment those of segments, a checkpoint, messages, and clients that
+/// are refused.
+const OTHER_FILES: u64 = 24;
+/// Open files of an IO thread: its ring or poll, and what wakes it.
+const FILES_OF_IO_THREAD: u64 = 2;
 
 /// Runs a server until it is asked to stop.
 pub fn run(matches: &ArgMatches) -> Exit {
@@ -83,12 +87,15 @@ fn take_admin_password(settings: &Settings) -> Result<(), String> {
 
 /// As Redis does: rather fewer connections than ones that fail for want of a file descriptor.
 fn make_room_for_clients(settings: &Settings) {
-    let wanted = settings.maxclients() as u64 + OTHER_FILES;
+    let threads = FILES_OF_IO_THREAD * settings.io_threads() as u64;
+    let listeners = settings.resp().len() + settings.iproto().len();
+    let others = OTHER_FILES + threads + listeners as u64;
+    let wanted = settings.maxclients() as u64 + others;
     let allowed = allow_open_files(wanted);
     if allowed >= wanted {
         return;
     }
-    let clients = allowed.saturating_sub(OTHER_FILES).max(1);
+    let clients = allowed.saturating_sub(others).max(1);
     tracing::warn!(
         "the system allows {allowed} open files (ulimit -n), and maxclients {} needs {wanted}: \
          maxclients is {clients}",

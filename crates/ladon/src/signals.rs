@@ -1,5 +1,6 @@
-//! Signals: SIGTERM and SIGINT stop the server cleanly, a second one at once. SIGHUP (the terminal
-//! is gone) stops nothing. Every Rust program ignores SIGPIPE.
+//! Signals: SIGTERM and SIGINT stop the server cleanly, a second one at once. The same one again
+//! within a second counts as one: a process group and its supervisor may both send it. SIGHUP (the
+//! terminal is gone) stops nothing. Every Rust program ignores SIGPIPE.
 
 use ladon_kernel::node::Shutdown;
 use ladon_server::StopSignal;
@@ -8,27 +9,88 @@ use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// Added to the signal's number in the exit code, as shells do.
 const SIGNAL_EXIT: i32 = 128;
+
+/// The same signal again within this time is no second one.
+const ONE_WITHIN: Duration = Duration::from_secs(1);
+
+/// What a signal that stops the server asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Stop,
+    /// The same as before, sent twice.
+    Nothing,
+    StopAtOnce,
+}
+
+/// The signal that the server stops for, and when it came.
+#[derive(Default)]
+struct First(Option<(i32, Instant)>);
+
+impl First {
+    /// `is_stopping`: somebody else may have asked for it.
+    fn asked(&mut self, signal: i32, now: Instant, is_stopping: bool) -> Asked {
+        match self.0 {
+            Some((first, at)) if first == signal && now.duration_since(at) < ONE_WITHIN => {
+                Asked::Nothing
+            }
+            None if !is_stopping => {
+                self.0 = Some((signal, now));
+                Asked::Stop
+            }
+            _ => Asked::StopAtOnce,
+        }
+    }
+}
 
 /// Watches for signals for the rest of the process' life.
 pub fn watch(stop: Arc<StopSignal>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     thread::Builder::new().name("ladon-signals".into()).spawn(move || {
+        let mut first = First::default();
         for signal in signals.forever() {
             if signal == SIGHUP {
                 tracing::info!("SIGHUP: ignored; SIGTERM stops the server");
                 continue;
             }
-            if stop.is_requested() {
-                tracing::warn!("a second signal: stopping at once; the next start recovers");
-                signal_hook::low_level::exit(SIGNAL_EXIT + signal);
-            }
             let name = if signal == SIGTERM { "SIGTERM" } else { "SIGINT" };
-            tracing::info!("{name}: stopping; a second signal stops at once");
-            stop.request(Shutdown::default());
+            match first.asked(signal, Instant::now(), stop.is_requested()) {
+                Asked::Stop => {
+                    tracing::info!("{name}: stopping; a signal after a second stops at once");
+                    stop.request(Shutdown::default());
+                }
+                Asked::Nothing => tracing::info!("{name} once more within a second: ignored"),
+                Asked::StopAtOnce => {
+                    tracing::warn!("a second signal: stopping at once; the next start recovers");
+                    signal_hook::low_level::exit(SIGNAL_EXIT + signal);
+                }
+            }
         }
     })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_signal_within_a_second_is_one() {
+        let begin = Instant::now();
+        let mut first = First::default();
+        let mut check = |signal, after_ms, expected| {
+            let now = begin + Duration::from_millis(after_ms);
+            assert_eq!(first.asked(signal, now, after_ms > 0), expected, "{signal} {after_ms}");
+        };
+        check(SIGTERM, 0, Asked::Stop);
+        check(SIGTERM, 1, Asked::Nothing);
+        check(SIGTERM, 999, Asked::Nothing);
+        check(SIGINT, 10, Asked::StopAtOnce);
+        check(SIGTERM, 1_000, Asked::StopAtOnce);
+        // The server already stops for a client's SHUTDOWN.
+        assert_eq!(First::default().asked(SIGTERM, begin, true), Asked::StopAtOnce);
+    }
 }

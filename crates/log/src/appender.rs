@@ -67,6 +67,11 @@ impl Appender {
         had
     }
 
+    /// Whether records were appended since the last call of `publish`.
+    pub fn has_unpublished(&self) -> bool {
+        self.slot.is_in_flight()
+    }
+
     /// The log.
     pub fn log(&self) -> &Arc<Log> {
         &self.log

@@ -77,6 +77,13 @@ pub(crate) struct MarkSlot {
     in_flight: bool,
 }
 
+impl MarkSlot {
+    /// Whether a batch is open.
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.in_flight
+    }
+}
+
 /// A contiguous run of published bytes.
 pub(crate) struct Piece {
     pub(crate) place: Place,

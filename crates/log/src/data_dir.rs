@@ -16,9 +16,11 @@ use crate::crc::crc32c;
 use crate::damage::Damage;
 use crate::log_end::log_end_path;
 use crate::options::LogOptions;
+use crate::planted::Planted;
 use crate::reader::read_full;
 use crate::segment::{HeaderFault, checked_header, segment_base};
 use ladon_platform::{Clock, Disk, DiskLock};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -142,7 +144,7 @@ impl DataDir {
         options: LogOptions,
         fresh_seed: u64,
     ) -> Result<DataDir, OpenError> {
-        disk.create_dir_all(path).map_err(io_error("create the directory", path))?;
+        let made = disk.create_dir_all(path).map_err(io_error("create the directory", path))?;
         let lock_path = path.join(LOCK_NAME);
         let lock = disk.lock(&lock_path).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => OpenError::Locked(path.to_owned()),
@@ -157,6 +159,9 @@ impl DataDir {
                 let node = options.node_id;
                 let meta = Meta { node, dir_id, hash_seed: fresh_seed, created_ms };
                 let meta_path = path.join("meta");
+                if options.planted != Planted::UnsyncedDirectory {
+                    sync_names(&*disk, path, &made)?;
+                }
                 write_meta(&*disk, path, &meta).map_err(io_error("write", &meta_path))?;
                 meta
             }
@@ -219,6 +224,21 @@ pub(crate) fn read_meta(disk: &dyn Disk, dir: &Path) -> Result<Option<Meta>, Ope
             Err(OpenError::Newer { path: path.clone(), found, supported: DIR_FORMAT })
         }
     }
+}
+
+/// Makes the name of a new data directory safe, and those of the directories that were `made` for it:
+/// with it, all that is in it would be lost. Also if an earlier start has made it, and ended before it
+/// wrote anything.
+fn sync_names(disk: &dyn Disk, dir: &Path, made: &[PathBuf]) -> Result<(), OpenError> {
+    let around = made.iter().filter_map(|made| made.parent()).chain(dir.parent());
+    for around in around.collect::<BTreeSet<_>>() {
+        match disk.sync_dir(around) {
+            // A directory whose owner lets nobody read it, and that somebody else has filled.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            outcome => outcome.map_err(io_error("sync the directory", around))?,
+        }
+    }
+    Ok(())
 }
 
 fn write_meta(disk: &dyn Disk, dir: &Path, meta: &Meta) -> io::Result<()> {

@@ -5,6 +5,7 @@ use crate::frame::FrameKind;
 use crate::log::Log;
 use crate::log_end::{LogEnd, LogEndFile};
 use crate::planted::Planted;
+use crate::presence::Looked;
 use crate::state::LogError;
 use crate::sync_primitives::{Ordering, fence};
 use ladon_record::Lsn;
@@ -25,6 +26,8 @@ pub(crate) struct SyncSide {
     last_mark: (u64, u64),
     pub(crate) last_began_ns: u64,
     failed: Option<LogError>,
+    /// When it was last looked whether the files are there.
+    pub(crate) looked: Looked,
     /// Where each sync notes its position.
     pub(crate) log_end: Option<LogEndFile>,
 }
@@ -32,7 +35,8 @@ pub(crate) struct SyncSide {
 impl SyncSide {
     pub(crate) fn new(buffer: &LogBuffer, end: Lsn, log_end: Option<LogEndFile>) -> SyncSide {
         let Some(slot) = buffer.take_mark() else { unreachable!("the first mark is free") };
-        SyncSide { slot, last_mark: (end.0, end.0), last_began_ns: 0, failed: None, log_end }
+        let (last_mark, looked) = ((end.0, end.0), Looked::default());
+        SyncSide { slot, last_mark, last_began_ns: 0, failed: None, looked, log_end }
     }
 
     /// Whether `from..to` holds anything but the last sync mark.
@@ -190,10 +194,13 @@ impl Log {
             outcome = outcome
                 .and_then(|()| self.place.disk.sync_dir(dir).map_err(|e| sync_failed(dir, e)));
         }
+        // Before anybody is told that it is safe.
+        let began_ns = sync.last_began_ns;
+        if sync.looked.is_due(began_ns, written) || dir_changed {
+            outcome = outcome.and_then(|()| self.look_for(&segments));
+        }
         if let Err(error) = outcome {
-            sync.failed = Some(error.clone());
-            self.state.sync_failed(error.clone());
-            self.waiters.state_changed();
+            self.give_up(&mut sync, &error);
             return Err(error);
         }
         self.positions.advance_durable(written);
@@ -204,6 +211,13 @@ impl Log {
         // After the waiters were woken: the note is only evidence, and no reply waits for it.
         note(&mut sync);
         Ok(true)
+    }
+
+    /// The log takes no more records until a restart.
+    pub(crate) fn give_up(&self, sync: &mut SyncSide, error: &LogError) {
+        sync.failed = Some(error.clone());
+        self.state.sync_failed(error.clone());
+        self.waiters.state_changed();
     }
 
     /// Notes in the log itself how far it is durable. The mark needs no sync of its own, because it

@@ -30,6 +30,7 @@ mod obsolete;
 mod options;
 mod planted;
 mod position_waiter;
+mod presence;
 pub mod reader;
 mod recover;
 mod replay;

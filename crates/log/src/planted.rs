@@ -17,6 +17,10 @@ pub enum Planted {
     TrustedNote,
     /// Recovery notes a segment whose name may not be on the disk.
     NoteOfAnUnsyncedName,
+    /// Nobody looks whether the files are still in the directory.
+    UnseenRemoval,
+    /// The name of a directory that a start has made may not be on the disk.
+    UnsyncedDirectory,
     /// Nothing is noted: neither syncs, nor that a start has discarded the end of the log.
     NoNote,
 }

@@ -36,6 +36,17 @@ pub enum LogError {
         /// What the system said.
         error: Arc<io::Error>,
     },
+    /// A file that the next start needs is not in the directory any more. As final as
+    /// [`LogError::SyncFailed`].
+    #[error(
+        "{path} is gone: it was removed, moved or replaced while the server was running, and the next \
+         start would not find what is written; writes are refused until a restart: read what you \
+         need from this server first"
+    )]
+    Removed {
+        /// The file or directory.
+        path: PathBuf,
+    },
     /// A checkpoint's file could not be written; the log itself has not failed.
     #[error("cannot write the checkpoint {path}: {error}")]
     Checkpoint {
@@ -86,9 +97,9 @@ pub enum LogState {
         /// When the first failure of this series happened, monotonic nanoseconds.
         since_ns: u64,
     },
-    /// A sync failed: only a restart helps.
+    /// A sync failed, or files are gone: only a restart helps.
     SyncFailed {
-        /// The failure, [`LogError::SyncFailed`].
+        /// The failure, [`LogError::SyncFailed`] or [`LogError::Removed`].
         error: LogError,
     },
 }

@@ -99,6 +99,7 @@ impl Log {
         let mut step = Step { worked: false, due_in_ns: None };
         self.step_write(&mut step);
         self.step_sync(&mut step);
+        self.step_look();
         self.step_log_end(&mut step);
         step
     }
@@ -152,6 +153,19 @@ impl Log {
         }
         let now_ns = self.place.clock.monotonic_ns();
         Some((sync.last_began_ns + every_ns).saturating_sub(now_ns))
+    }
+
+    /// At the gates `none` and `write`, nothing may be synced for long.
+    fn step_look(&self) {
+        let (now_ns, written) = (self.place.clock.monotonic_ns(), self.written().0);
+        let is_due = {
+            let mut sync = self.sync.lock();
+            !sync.has_failed() && sync.looked.is_due(now_ns, written)
+        };
+        if is_due {
+            // The error is in the state.
+            let _ = self.look_for_files();
+        }
     }
 
     /// Syncs the note in `log-end`, about once a second while there are new notes.

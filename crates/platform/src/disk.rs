@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 /// A file system.
 pub trait Disk: Send + Sync {
-    /// Creates `path` and its parents as directories.
-    fn create_dir_all(&self, path: &Path) -> io::Result<()>;
+    /// Creates `path` and its parents as directories. Returns those that were not there, outermost
+    /// first: their names are safe only after a [`Disk::sync_dir`] of the directory around each.
+    fn create_dir_all(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
     /// Creates a file; an error if it exists.
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
     /// Opens an existing file for reading and writing.
@@ -70,6 +71,9 @@ pub trait DiskFile: Send + Sync {
     }
     /// Makes the bytes (and the length) survive a crash of the machine: `fdatasync`.
     fn sync_data(&self) -> io::Result<()>;
+    /// Whether `path` still names this file: not once another program has removed, moved or replaced
+    /// the file, or a directory around it. Bytes written to it would then be found by nobody.
+    fn is_named(&self, path: &Path) -> io::Result<bool>;
     /// Tells the system to begin moving the bytes in this range to the disk; does not wait, and
     /// promises nothing.
     fn start_writing(&self, _offset: u64, _length: u64) {}

@@ -12,9 +12,11 @@ mod page_cache;
 pub mod pages;
 pub mod priority;
 pub mod process;
+pub mod seldom;
 
 pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use linux::SystemDisk;
 pub use open_files::allow_open_files;
 pub use process::{Process, ProcessFacts, SystemProcess, Unused};
+pub use seldom::Seldom;

@@ -123,7 +123,7 @@ impl Batch {
     ) -> Gathered {
         match connection.dialect {
             Dialect::Resp(_) => self.gather_requests(connection, slot, node, limits),
-            Dialect::Iproto(_) => self.gather_packets(connection, slot, node),
+            Dialect::Iproto(_) => self.gather_packets(connection, slot, node, limits),
         }
     }
 
@@ -211,10 +211,16 @@ impl Batch {
 
     /// As `gather`, of IPROTO. What was set aside and what follows in the input have their turns
     /// one after the other.
-    fn gather_packets(&mut self, connection: &mut Connection, slot: u32, node: &Node) -> Gathered {
+    fn gather_packets(
+        &mut self,
+        connection: &mut Connection,
+        slot: u32,
+        node: &Node,
+        limits: &Limits,
+    ) -> Gathered {
         match connection.dialect.has_set_aside() {
-            false => self.gather_input_packets(connection, slot, node),
-            true => self.gather_set_aside(connection, slot, node),
+            false => self.gather_input_packets(connection, slot, node, limits),
+            true => self.gather_set_aside(connection, slot, node, limits),
         }
     }
 
@@ -224,6 +230,7 @@ impl Batch {
         connection: &mut Connection,
         slot: u32,
         node: &Node,
+        limits: &Limits,
     ) -> Gathered {
         let Some(others) = set_aside(connection) else { return Gathered::Drained };
         let (is_ready, is_first, has_input) =
@@ -235,7 +242,7 @@ impl Batch {
         // One is left for them; of one in all, the next is theirs.
         self.requests_max -= usize::from(is_ready && !is_first && room > self.items.len() + 1);
         let gathered = match has_input {
-            true => self.gather_input_packets(connection, slot, node),
+            true => self.gather_input_packets(connection, slot, node, limits),
             false => Gathered::Drained,
         };
         self.requests_max = room;
@@ -261,11 +268,13 @@ impl Batch {
         connection: &mut Connection,
         slot: u32,
         node: &Node,
+        limits: &Limits,
     ) -> Gathered {
-        let bytes_max = match node.settings.client_query_buffer_limit() {
+        let of_all = match node.settings.client_query_buffer_limit() {
             0 => frame::PACKET_BYTES_MAX,
             limit => limit.min(frame::PACKET_BYTES_MAX),
         };
+        let of_all = of_all.min(limits.bulk_bytes_max);
         let mut start = connection.consumed;
         let keys_end = self.keys.len() as u32;
         while !self.is_full() {
@@ -273,6 +282,10 @@ impl Batch {
             if buffer.is_empty() {
                 return Gathered::Drained;
             }
+            let announced = frame::announced(buffer).unwrap_or(0);
+            let iproto = connection.dialect.iproto_mut();
+            let bytes_max =
+                iproto.map_or(of_all, |it| it.session.packet_bytes_max(node, announced, of_all));
             let end = match frame::next(buffer, bytes_max) {
                 frame::Progress::Complete { end, .. } => start + end,
                 frame::Progress::Incomplete { needed } => {

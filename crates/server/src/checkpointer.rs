@@ -229,11 +229,16 @@ impl Checkpointer {
             }
             shared.status.running_since_ms = Some(self.clock.unix_ms());
         }
-        self.run_now(Pace::AtOnce, || false)
+        self.run_now("a client waits for it", Pace::AtOnce, || false)
     }
 
     /// Runs the thread's loop until [`Checkpointer::stop`].
     pub fn run(&self) {
+        self.run_and(|| {});
+    }
+
+    /// As `run`; does `also` once a second or more often.
+    pub(crate) fn run_and(&self, mut also: impl FnMut()) {
         let mut seen = self.log.reserved();
         loop {
             let before = std::mem::replace(&mut seen, self.log.reserved());
@@ -248,9 +253,11 @@ impl Checkpointer {
                 }
             }
             // Without holding the lock, because commands read the status.
+            also();
             self.make_room();
-            {
+            let why = {
                 let mut shared = self.shared.lock();
+                let why = if shared.requested { "a client asked for it" } else { "it is due" };
                 if !shared.requested {
                     if shared.status.running_since_ms.is_some() || !self.is_due(&shared.status) {
                         continue;
@@ -258,10 +265,10 @@ impl Checkpointer {
                     shared.status.running_since_ms = Some(self.clock.unix_ms());
                 }
                 shared.requested = false;
-            }
-            if let Err(error) = self.run_now(Pace::HalfTheTime, || self.stopping.load(Relaxed)) {
-                tracing::error!("checkpoint failed: {error}");
-            }
+                why
+            };
+            // The error is in the status and in the server's log.
+            let _ = self.run_now(why, Pace::HalfTheTime, || self.stopping.load(Relaxed));
         }
     }
 
@@ -354,11 +361,28 @@ impl Checkpointer {
         log_bytes >= LOG_BYTES_MIN && fills_the_disk(log_bytes, last_bytes, free)
     }
 
-    fn run_now(&self, pace: Pace, is_unwanted: impl Fn() -> bool) -> Result<(), CheckpointError> {
+    fn run_now(
+        &self,
+        why: &str,
+        pace: Pace,
+        is_unwanted: impl Fn() -> bool,
+    ) -> Result<(), CheckpointError> {
         let begin_ns = self.clock.monotonic_ns();
+        tracing::info!("checkpoint begins: {why}");
         let (dirty, begin) = ((self.dirty)(), self.log.reserved());
         let result = self.run_steps(pace, is_unwanted);
-        let seconds = (self.clock.monotonic_ns() - begin_ns) / 1_000_000_000;
+        let taken_ns = self.clock.monotonic_ns() - begin_ns;
+        let seconds = taken_ns / 1_000_000_000;
+        match &result {
+            Ok(info) => tracing::info!(
+                "checkpoint made in {:.3} s: {} keys, {} bytes, {}",
+                taken_ns as f64 / 1e9,
+                info.keys,
+                info.bytes,
+                info.path.display()
+            ),
+            Err(error) => tracing::error!("checkpoint failed: {error}"),
+        }
         let mut shared = self.shared.lock();
         shared.status.running_since_ms = None;
         shared.status.last_end_unix = self.clock.unix_ms() / 1000;
@@ -483,7 +507,7 @@ mod tests {
     }
 
     fn make(checkpointer: &Checkpointer) {
-        checkpointer.run_now(Pace::AtOnce, || false).unwrap();
+        checkpointer.run_now("a test", Pace::AtOnce, || false).unwrap();
     }
 
     /// Another checkpoint makes no room if the files that the last one made obsolete cannot be

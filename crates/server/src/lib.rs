@@ -26,6 +26,7 @@ mod positions;
 mod protocol;
 mod queues;
 mod recovery;
+mod reports;
 mod run;
 mod set_aside;
 mod shutdown;

@@ -9,6 +9,7 @@ use crate::listening::{Listening, bind};
 use crate::loading::{LoadingParts, LoadingThread};
 use crate::protocol::Protocol;
 use crate::recovery::{Recovered, recover};
+use crate::reports::Reports;
 use crate::shutdown::StopSignal;
 use crate::timed_disk::TimedDisk;
 use crate::worker::{Worker, WorkerParts};
@@ -111,6 +112,7 @@ pub fn run(
     };
     let keys = count_keys(&recovered);
     let Recovered { log, report, .. } = &recovered;
+    tell_of(report, keys, &settings);
     warn_of(report);
     let writer = log.spawn_writer().map_err(starting("the log's writer"))?;
 
@@ -131,7 +133,8 @@ pub fn run(
     loading.resign(&node, &handovers);
     print_banner(&settings, &listening, backend_name, fallback.as_deref(), keys, &report.duration);
 
-    let checkpoint_thread = start_checkpointer(&checkpointer)?;
+    let reports = Reports::new(Arc::clone(&node), Arc::clone(log));
+    let checkpoint_thread = start_checkpointer(&checkpointer, reports)?;
     let parts = IoThreadParts { node, log: Arc::clone(log), dropper, aside, handovers, stop };
     let io_threads = parts.start(backends, &listening)?;
     let how = parts.stop.wait();
@@ -214,6 +217,26 @@ fn open_backends(settings: &Settings) -> Result<Backends, RunError> {
     Ok(Backends { backends, fallback, name })
 }
 
+/// Says what a start has found.
+fn tell_of(report: &RecoveryReport, keys: u64, settings: &Settings) {
+    let checkpoint = report.checkpoint.as_ref();
+    let checkpoint = checkpoint.map_or("no checkpoint".to_owned(), |info| {
+        format!("the checkpoint {} of {} keys", info.path.display(), info.keys)
+    });
+    let end = match report.clean {
+        true => "the log was closed in good order",
+        false if report.records == 0 && report.checkpoint.is_none() => "the log is empty",
+        false => "the log was not closed in good order: the server before was killed, or crashed",
+    };
+    tracing::info!(
+        "recovered {keys} keys from {} in {:.3} s: {checkpoint}, {} records of the log ({} bytes); {end}",
+        settings.data(),
+        report.duration.as_secs_f64(),
+        report.records,
+        report.log_bytes
+    );
+}
+
 /// Warns about what recovery found damaged.
 fn warn_of(report: &RecoveryReport) {
     if let Some(torn) = &report.torn {
@@ -249,12 +272,15 @@ fn thread_handle(backend: &AnyBackend) -> ThreadHandle {
     ThreadHandle::new(move || waker.wake())
 }
 
-fn start_checkpointer(checkpointer: &Arc<Checkpointer>) -> Result<JoinHandle<()>, RunError> {
+fn start_checkpointer(
+    checkpointer: &Arc<Checkpointer>,
+    mut reports: Reports,
+) -> Result<JoinHandle<()>, RunError> {
     let checkpointer = Arc::clone(checkpointer);
     thread::Builder::new()
         .name("ladon-checkpoint".into())
         // The checkpointer paces itself. With a low priority it would hold its locks for long.
-        .spawn(move || checkpointer.run())
+        .spawn(move || checkpointer.run_and(|| reports.look()))
         .map_err(starting("the checkpointer"))
 }
 

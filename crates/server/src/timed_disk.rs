@@ -42,7 +42,7 @@ impl<D> TimedDisk<D> {
 }
 
 impl<D: Disk> Disk for TimedDisk<D> {
-    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+    fn create_dir_all(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         self.disk.create_dir_all(path)
     }
 
@@ -115,6 +115,10 @@ impl DiskFile for TimedFile {
 
     fn sync_data(&self) -> io::Result<()> {
         self.watch.time("fsync", || self.file.sync_data())
+    }
+
+    fn is_named(&self, path: &Path) -> io::Result<bool> {
+        self.file.is_named(path)
     }
 
     fn start_writing(&self, offset: u64, length: u64) {

@@ -315,7 +315,8 @@ settings! {
         );
         /// How much the server writes to its log file.
         loglevel: LogLevel = Setting::choice("loglevel", LogLevel::NAMES, "notice");
-        /// File that the server's messages go to; empty for the standard error output.
+        /// File that the server's messages go to; empty for the standard error output. That of a
+        /// redis.conf is not used.
         logfile: String = Setting::text("logfile", "").start();
     }
 

@@ -21,6 +21,8 @@ struct State {
     inodes: BTreeMap<u64, Inode>,
     next_inode: u64,
     dirs: BTreeSet<PathBuf>,
+    /// Those whose own names may be lost.
+    unsynced_dirs: BTreeSet<PathBuf>,
     names: BTreeMap<PathBuf, u64>,
     synced_names: BTreeMap<PathBuf, u64>,
     /// Name changes since the last sync of their directory, in order.
@@ -75,6 +77,7 @@ impl SimDisk {
                 inodes: BTreeMap::new(),
                 next_inode: 1,
                 dirs: BTreeSet::new(),
+                unsynced_dirs: BTreeSet::new(),
                 names: BTreeMap::new(),
                 synced_names: BTreeMap::new(),
                 renames: Vec::new(),
@@ -101,6 +104,13 @@ impl SimDisk {
         for change in renames.drain(..) {
             if random.chance(kept_in_16, 16) {
                 change.apply(synced_names);
+            }
+        }
+        // All that was in a directory whose name is lost is lost with it.
+        for dir in std::mem::take(&mut state.unsynced_dirs) {
+            if state.random.chance(1, 2) {
+                state.synced_names.retain(|path, _| !path.starts_with(&dir));
+                state.dirs.remove(&dir);
             }
         }
         state.names = state.synced_names.clone();
@@ -160,6 +170,17 @@ impl SimDisk {
     /// Bytes of all files together.
     pub fn used_bytes(&self) -> u64 {
         self.state().used_bytes()
+    }
+
+    /// Another program removes a file, for good; whoever has it open does not notice.
+    pub fn take_away(&self, path: &Path) {
+        let mut state = self.state();
+        state.names.remove(path);
+        state.synced_names.remove(path);
+        state.renames.retain(|change| match change {
+            NameChange::Set(to, _) | NameChange::Rename { to, .. } => to != path,
+            NameChange::Remove(_) => true,
+        });
     }
 
     /// A file's bytes as a process sees them; for tests.
@@ -256,11 +277,14 @@ impl State {
 }
 
 impl Disk for SimDisk {
-    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+    fn create_dir_all(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         let mut state = self.state();
         state.check_power()?;
-        state.dirs.insert(path.to_owned());
-        Ok(())
+        if !state.dirs.insert(path.to_owned()) {
+            return Ok(Vec::new());
+        }
+        state.unsynced_dirs.insert(path.to_owned());
+        Ok(vec![path.to_owned()])
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -317,6 +341,7 @@ impl Disk for SimDisk {
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.begin_atomic(Some(Fault::SyncDir))?;
+        state.unsynced_dirs.retain(|dir| dir.parent() != Some(path));
         let State { renames, synced_names, .. } = &mut *state;
         renames.retain(|change| {
             let here = change.dir() == Some(path);
@@ -453,6 +478,10 @@ impl DiskFile for SimFile {
         state.begin_atomic(None)?;
         inode_of(&mut state, self.inode).set_len(length as usize);
         state.end()
+    }
+
+    fn is_named(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.state()?.names.get(path) == Some(&self.inode))
     }
 
     fn sync_data(&self) -> io::Result<()> {

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Starts at some moment of the year 2023.
 pub(crate) struct SimClock {
     us: AtomicU64,
+    /// How far it advances with every read of the monotonic clock.
+    step_us: AtomicU64,
     /// How much the clock was set back in all.
     back_us: AtomicU64,
 }
@@ -15,11 +17,20 @@ const START_US: u64 = 1_700_000_000_000_000;
 
 impl SimClock {
     pub(crate) fn new() -> SimClock {
-        SimClock { us: AtomicU64::new(START_US), back_us: AtomicU64::new(0) }
+        SimClock {
+            us: AtomicU64::new(START_US),
+            step_us: AtomicU64::new(1),
+            back_us: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn advance_us(&self, by: u64) {
         self.us.fetch_add(by, Relaxed);
+    }
+
+    /// Has everything that looks at the clock take longer, or no longer.
+    pub(crate) fn set_step_us(&self, us: u64) {
+        self.step_us.store(us, Relaxed);
     }
 
     pub(crate) fn set_back_us(&self, by: u64) {
@@ -32,8 +43,8 @@ impl Clock for SimClock {
         self.us.load(Relaxed) - self.back_us.load(Relaxed)
     }
 
-    /// Advances by a microsecond with every read, so that loops bounded in time end.
+    /// Advances with every read, by a microsecond as a rule, so that loops bounded in time end.
     fn monotonic_ns(&self) -> u64 {
-        (self.us.fetch_add(1, Relaxed) - START_US) * 1000
+        (self.us.fetch_add(self.step_us.load(Relaxed), Relaxed) - START_US) * 1000
     }
 }

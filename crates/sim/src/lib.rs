@@ -19,6 +19,7 @@
 //! some such order must end in exactly the data that recovery finds. So nothing acknowledged is
 //! lost, no reply showed what a crash took back, and nothing unacknowledged is half there.
 
+mod beside_script;
 mod client;
 mod clock;
 mod crowd;
@@ -38,6 +39,7 @@ mod threads;
 mod waits;
 mod witness;
 
+pub use beside_script::{BesideScript, run_beside_script};
 pub use crowd::{Crowd, run_crowd};
 pub use plan::Canary;
 pub use run::{Report, Trouble, run_seed};

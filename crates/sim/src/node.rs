@@ -25,7 +25,7 @@ use ladon_sim_disk::SimDisk;
 use ladon_testkit::Random;
 use ladon_testkit::reference::stream::IDS_MAX;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -147,7 +147,7 @@ impl SimNode {
         plant(&keyspace, canary, clock.unix_ms());
         let settings = Arc::new(Settings::new());
         settings
-            .set_many(&[("gate", plan.gate.name())])
+            .set_many(&[("gate", plan.gate.name()), ("busy-reply-threshold", plan.busy_ms)])
             .map_err(|error| format!("cannot set the gate: {error}"))?;
         let woken: Vec<Woken> = (0..plan.workers).map(|_| Woken::default()).collect();
         let wake = |woken: &Woken| {
@@ -429,6 +429,7 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::EarlyLoad
         | Canary::SkippedRead
         | Canary::SplitCommit
+        | Canary::UnpublishedSpare
         | Canary::EarlyPacket
         | Canary::OvertakenStream
         | Canary::MissedWrites
@@ -448,13 +449,7 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         let key = Key { bytes, hash: keyspace.hash(bytes) };
         // A key of another type, or none, is left alone.
         let _ = match canary {
-            Canary::BitLost => tx
-                .edit_string(db, key, 0, |bytes| {
-                    let Some(at) = bytes.iter().rposition(|&byte| byte != 0) else { return 0..0 };
-                    bytes[at] &= bytes[at] - 1;
-                    at..at + 1
-                })
-                .map(drop),
+            Canary::BitLost => tx.edit_string(db, key, 0, lose_last_bit).map(drop),
             Canary::DeliveredTwice => tx
                 .stream_change(db, key, |edit| {
                     if edit.group(b"g").is_some() {
@@ -476,6 +471,13 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
     }
     // Not in the log: the next recovery errs again.
     tx.commit(|_| Lsn::ZERO);
+}
+
+/// Clears the last bit that is set. Returns which byte has changed.
+fn lose_last_bit(bytes: &mut [u8]) -> Range<usize> {
+    let Some(at) = bytes.iter().rposition(|&byte| byte != 0) else { return 0..0 };
+    bytes[at] &= bytes[at] - 1;
+    at..at + 1
 }
 
 /// Has the node tell what it evicts and whom it serves, in the inbox of thread `tells`.
@@ -598,6 +600,7 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
         Canary::MessageOvertakes => Planted::MessageOvertakes,
         Canary::HalfScript => Planted::HalfScript,
         Canary::SplitCommit => Planted::SplitCommit,
+        Canary::UnpublishedSpare => Planted::UnpublishedSpare,
         Canary::EarlyPacket => Planted::EarlyPacket,
         Canary::OvertakenStream => Planted::OvertakenStream,
         _ => Planted::Nothing,

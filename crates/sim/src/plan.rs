@@ -67,6 +67,8 @@ pub enum Canary {
     EarlyLoad,
     /// The commit of a transaction on spaces does not look at the first thing that was read.
     SkippedRead,
+    /// Records of requests that run while a script does are not published.
+    UnpublishedSpare,
     /// What a transaction on spaces has changed is logged as two records.
     SplitCommit,
     /// Replies to requests of IPROTO leave without waiting at the gate.
@@ -145,6 +147,8 @@ pub(crate) struct Plan {
     pub(crate) backlog_bytes_max: u64,
     /// Every command on data is first run and taken back.
     pub(crate) rehearses: bool,
+    /// `busy-reply-threshold`, milliseconds.
+    pub(crate) busy_ms: &'static str,
 }
 
 /// How little memory a node has.
@@ -354,6 +358,26 @@ impl Plan {
         }
     }
 
+    /// For clients of spaces beside a long script (`beside_script`): nothing fails, and nothing but
+    /// the script makes anybody wait.
+    pub(crate) fn beside_script(random: &mut Random) -> Plan {
+        let plan = Plan::with_one_gate(random);
+        Plan {
+            workers: 1,
+            clients: 1,
+            memory: None,
+            power_cuts: false,
+            write_errors: false,
+            sync_errors: false,
+            spaces: Some(random.next_u64()),
+            space_clients: 2,
+            backlog_bytes_max: 64 << 20,
+            busy_ms: "1",
+            pace: Pace { unread_bytes_max: 1 << 20, ..plan.pace },
+            ..plan
+        }
+    }
+
     fn with_one_gate(random: &mut Random) -> Plan {
         let gate = match random.below(4) {
             0 => Gate::Write,
@@ -362,6 +386,7 @@ impl Plan {
         };
         Plan {
             rehearses: false,
+            busy_ms: "5000",
             workers: 1 + random.below(3) as usize,
             clients: 1 + random.below(5) as usize,
             steps: 200 + random.below(800),

@@ -14,7 +14,7 @@ use crate::spaces::{RanPacket, When, sync_of};
 use ladon_log::Log;
 use ladon_net::ConnId;
 use ladon_platform::Clock;
-use ladon_server::{Interrupt, PacketRan, Point, Worker};
+use ladon_server::{Interrupt, Net, PacketRan, Point, Worker};
 use ladon_testkit::Random;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -149,6 +149,12 @@ impl Threads {
         let sleep_us = worker.timeout().as_micros() as u64;
         self.sleeps_until_us[at].store(self.clock.unix_us() + sleep_us, Relaxed);
         true
+    }
+
+    /// Takes a turn on another network than the thread's wire.
+    pub(crate) fn turn_on(&self, at: usize, net: &mut impl Net) {
+        self.turn_ms[at].store(self.clock.unix_ms(), Relaxed);
+        self.worker(at).turn(net);
     }
 
     /// Lets the writer work if it is awake. Whether it was.

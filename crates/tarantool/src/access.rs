@@ -251,6 +251,20 @@ impl Rights {
         self.check(Kind::Function, "function", (u32::MAX, name), Right::EXECUTE)
     }
 
+    /// Whether the user was given the right to change something, besides what everybody was: of
+    /// system spaces, that is little.
+    pub(crate) fn may_change(&self) -> bool {
+        let of_kind = |kind| self.of_kind.get(&kind).copied().unwrap_or(0);
+        let is_own = |kind, id| kind == Kind::Space && id >= system::USER_ID_MIN;
+        let writes_own = self
+            .of_object
+            .iter()
+            .any(|(&(kind, id), rights)| is_own(kind, id) && rights & Right::WRITE.0 != 0);
+        let writes = self.universe | of_kind(Kind::Space);
+        let executes = self.universe | of_kind(Kind::Function);
+        writes_own || writes & Right::WRITE.0 != 0 || executes & Right::EXECUTE.0 != 0
+    }
+
     /// Whether the user may log in.
     ///
     /// # Errors

@@ -32,7 +32,8 @@ impl<'a> Packet<'a> {
             frame::Progress::Invalid(error) => Decoded::EndOfStream(error),
             // It is longer than requests may be here.
             frame::Progress::Incomplete { .. } => {
-                Decoded::EndOfStream(RequestError::PacketTooLarge(bytes.len() as u64))
+                let length = frame::announced(bytes).unwrap_or(bytes.len() as u64);
+                Decoded::EndOfStream(RequestError::PacketTooLarge(length))
             }
         })
     }

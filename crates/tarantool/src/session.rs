@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// The version that the greeting shows: connectors decide by it what they may ask.
 pub(crate) const VERSION: &str = "2.11.0";
 
+/// The largest packet of a client that has not logged in: as an argument over RESP.
+const GUEST_PACKET_BYTES_MAX: u64 = 16 << 10;
+
 /// A connection's state, as requests know it.
 pub struct Session {
     salt: [u8; SALT_BYTES],
@@ -135,6 +138,22 @@ impl Session {
     pub(crate) fn log_in(&mut self, user: u32) {
         self.user = user;
         self.rights = None;
+    }
+
+    /// The largest packet that the client may send; `of_all`: what nobody may exceed. A guest that may
+    /// change nothing has only to log in.
+    #[inline]
+    pub fn packet_bytes_max(&mut self, node: &Node, announced: u64, of_all: u64) -> u64 {
+        if announced <= GUEST_PACKET_BYTES_MAX || self.user != GUEST || self.may_change(node) {
+            return of_all;
+        }
+        of_all.min(GUEST_PACKET_BYTES_MAX)
+    }
+
+    #[cold]
+    fn may_change(&mut self, node: &Node) -> bool {
+        let rights = self.rights(node, &mut Scratch::default());
+        rights.is_ok_and(Rights::may_change)
     }
 
     /// The LSN that the user's rights are from, if they were asked for: errors show them.

@@ -5,7 +5,9 @@ use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
 use ladon_kernel::node::Node;
+use ladon_platform::{Seldom, seldom};
 use ladon_settings::Settings;
+use std::time::Duration;
 
 pub(crate) const COMMANDS: &[Code] = &[Code::container(
     "config",
@@ -52,12 +54,39 @@ fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     };
     let changed = changed.map_err(CommandError::err)?;
     apply(node, &changed);
+    tell(ctx, &changed);
     if changed.contains(&"gate") {
         // When a stricter gate is confirmed, everything acknowledged before has passed it too.
         ctx.depends = node.durability.reserved();
     }
     ctx.reply.ok();
     Ok(())
+}
+
+/// Says in the server's log who has changed which settings, without secrets.
+fn tell(ctx: &Ctx<'_>, changed: &[&'static str]) {
+    /// A client that sets something again and again must not fill the disk.
+    static SELDOM: Seldom = Seldom::new(100, Duration::from_secs(60));
+    if changed.is_empty() {
+        return;
+    }
+    let Some(left_out) = SELDOM.may_say(ctx.now_ms) else { return };
+    let effective = ctx.node.settings.effective();
+    let changed = effective.iter().filter(|setting| changed.contains(&setting.name));
+    let changed: Vec<String> = changed
+        .map(|setting| match &setting.value {
+            Some(value) => format!("{} '{value}'", setting.name),
+            None => format!("{} (not shown)", setting.name),
+        })
+        .collect();
+    let info = &ctx.session.info;
+    tracing::info!(
+        "CONFIG SET by client id={} addr={}: {}{}",
+        info.id,
+        info.addr,
+        changed.join(", "),
+        seldom::left_out(left_out)
+    );
 }
 
 /// Refuses what the process does not allow.

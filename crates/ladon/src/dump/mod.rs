@@ -40,6 +40,10 @@ pub fn run(matches: &ArgMatches) -> Exit {
         }
     };
     files.sort();
+    if !files.iter().any(|path| checkpoint_begin(path).is_some() || segment_base(path).is_some()) {
+        eprintln!("ladon dump: there is no data in {}", dir.display());
+        return Exit::Refused;
+    }
     let format: &dyn Format = match matches.get_flag("json") {
         true => &json::Json,
         false => &text::Text,

@@ -51,6 +51,18 @@ fn a_sound_directory() {
 }
 
 #[test]
+fn a_directory_without_data_is_not_sound() {
+    let dir = TempDir::new().expect("a directory");
+    fs::write(dir.path().join("notes.txt"), "mine").expect("writes");
+    for command in ["check", "dump"] {
+        let run = ladon(&[command, text(dir.path())]);
+        assert_eq!(run.code, 3, "{command}: {}", run.stdout);
+        assert!(run.stderr.contains("there is no data in"), "{command}: {}", run.stderr);
+        assert!(!run.stdout.contains("sound"), "{command}: {}", run.stdout);
+    }
+}
+
+#[test]
 fn every_single_byte_counts() {
     let dir = data();
     for extension in ["log", "checkpoint"] {

@@ -2,8 +2,10 @@
 
 use crate::live::{bulk, call, ok};
 use crate::sick_disk::SickDisk;
-use ladon_crash::{Client, ladon_check};
+use ladon_crash::{Client, Launch, ladon_check};
 use ladon_resp::client::Value;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 fn is_error(value: &Value, prefix: &str, part: &str) -> bool {
     let Value::Error(text) = value else { return false };
@@ -30,6 +32,36 @@ fn quiet(client: &mut Client) {
         still = if numbers == before { still + 1 } else { 0 };
         before = numbers;
         std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// What is written into files that nobody finds again is not acknowledged.
+#[test]
+fn files_that_are_taken_away_stop_writes() {
+    for gate in ["none", "write", "everysec", "fsync"] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let data = dir.path().join("data");
+        std::fs::create_dir(&data).expect("made");
+        let launch = Launch::new(Path::new(env!("CARGO_BIN_EXE_ladon")), &data, &["--gate", gate]);
+        let mut server = launch.start().expect("starts");
+        let mut client = server.connect().expect("connects");
+        assert_eq!(call(&mut client, &["SET", "k", "before"]), ok());
+        std::fs::remove_dir_all(&data).expect("removed");
+        let began = Instant::now();
+        let refused = loop {
+            let reply = call(&mut client, &["SET", "l", "lost"]);
+            if reply != ok() {
+                break reply;
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "{gate}: nobody notices");
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        assert!(is_error(&refused, "MISCONF ", "is gone"), "{gate}: {refused:?}");
+        let mut client = server.connect().expect("connects");
+        assert!(!matches!(call(&mut client, &["SAVE"]), Value::Simple(_)), "{gate}");
+        let read = call(&mut client, &["GET", "k"]);
+        assert!(gate == "fsync" || read == bulk("before"), "{gate}: {read:?}");
+        server.kill().expect("killed");
     }
 }
 

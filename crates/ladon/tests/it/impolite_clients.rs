@@ -185,6 +185,40 @@ fn strangers_who_read_nothing_are_closed() {
     });
 }
 
+/// As Redis, but for what the kernel keeps between the two. Those before this read without end, and
+/// closed nobody, as long as the kernel took the replies.
+#[test]
+fn strangers_who_send_on_and_on_are_closed_soon() {
+    const SENT_BYTES: usize = 64 << 20;
+    on_both_backends(&["--io-threads", "1", "--requirepass", "secret"], |server| {
+        let mut friend = connect(server);
+        assert_eq!(call(&mut friend, &["AUTH", "secret"]), ok());
+        let requests = b"*1\r\n$1\r\nA\r\n".repeat(5_000);
+        for _ in 0..4 {
+            let mut stranger = connect(server);
+            let stream = stranger.stream();
+            let mut sent = 0;
+            while sent < SENT_BYTES && stream.write_all(&requests).is_ok() {
+                sent += requests.len();
+                let unread = largest(&mut friend, "qbuf");
+                assert!(unread < 256 << 10, "{unread} bytes of requests wait");
+            }
+            assert!(sent < SENT_BYTES, "nobody was closed");
+        }
+        // Requests ahead of a login may be many, and those behind it.
+        let mut polite = connect(server);
+        let mut all = request(&["PING"]).repeat(20);
+        all.extend(request(&["AUTH", "secret"]));
+        all.extend(request(&["PING"]).repeat(50_000));
+        let mut stream = polite.stream().try_clone().expect("a socket");
+        let sender = thread::spawn(move || stream.write_all(&all).expect("sent"));
+        (0..20).for_each(|_| assert!(matches!(polite.reply(), Ok(Value::Error(_)))));
+        assert_eq!(polite.reply().expect("a login"), ok());
+        (0..50_000).for_each(|_| assert_eq!(polite.reply().expect("a reply"), pong()));
+        sender.join().expect("sent all");
+    });
+}
+
 #[test]
 fn slow_commands_on_one_thread_hold_back_no_write_on_another() {
     const SLOW: usize = 200;

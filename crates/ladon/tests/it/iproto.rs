@@ -302,6 +302,35 @@ fn garbage_is_answered_and_nobody_else_notices() {
     server.kill().expect("killed");
 }
 
+/// Nobody keeps the server's memory without a login: what is announced longer is refused at once. Who
+/// was given rights sends what tuples need.
+#[test]
+fn packets_of_guests_are_short() {
+    let node = Node::new("write");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    make_space(&mut admin, 512, "users");
+    let refused = |client: &mut Iproto, length: u32| {
+        let header = [&b"\xce"[..], &length.to_be_bytes(), &[0x82; 30_000]].concat();
+        client.send(&header);
+        let text = format!("Invalid MsgPack - too big packet size in the header: {length}");
+        assert_eq!(client.receive(), Some(Err((20, text))));
+        assert!(client.closed_within(Duration::from_secs(5)), "{length}");
+    };
+    for length in [16_385, 600 << 20] {
+        refused(&mut node.guest(), length);
+    }
+    let long = row(1, &"x".repeat(100_000));
+    let insert = Request::Insert(Put { space: SpaceRef::Id(512), tuple: &long });
+    assert!(node.guest().try_ask(&insert).is_none_or(|reply| reply.is_err()));
+    // Read and write, on this space.
+    admin.insert(312, &array(&[int(1), int(0), text("space"), int(512), int(3)]));
+    assert_eq!(node.guest().ask(&insert), Ok(vec![long]));
+    // `proto-max-bulk-len` is the bound of all.
+    refused(&mut admin, (512 << 20) + 1);
+    server.kill().expect("killed");
+}
+
 /// A selection of any length comes whole, as it was at its moment, by pages too.
 #[test]
 fn long_selections_come_whole() {

@@ -133,6 +133,124 @@ fn messages_go_to_the_log_file() {
     assert!(messages.contains(" INFO SIGTERM: stopping"), "{messages}");
 }
 
+/// What an operator looks for in the messages afterwards.
+#[test]
+fn the_messages_tell_what_happened() {
+    let dir = TempDir::new().expect("a directory");
+    let (data, log) = (dir.path().join("data"), dir.path().join("ladon.log"));
+    let arguments = ["--logfile", text(&log), "--gate", "fsync"];
+    let wait_for = |words: &str| {
+        let began = Instant::now();
+        loop {
+            let messages = fs::read_to_string(&log).expect("reads");
+            if messages.contains(words) {
+                return messages;
+            }
+            assert!(began.elapsed() < PATIENCE, "no {words:?} in {messages}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let mut server = Server::start(&data, &arguments);
+    wait_for("recovered 0 keys");
+    assert_eq!(server.ask("SET k v\r\n", 5), "+OK\r\n");
+    assert_eq!(server.ask("SAVE\r\n", 5), "+OK\r\n");
+    wait_for("checkpoint begins: a client waits for it");
+    wait_for(": 1 keys, ");
+    assert_eq!(server.ask("CONFIG SET timeout 77 requirepass hush\r\n", 5), "+OK\r\n");
+    let messages = wait_for("CONFIG SET by client id=");
+    assert!(messages.contains("timeout '77'") && messages.contains("requirepass (not shown)"));
+    assert!(!messages.contains("hush"), "{messages}");
+    let _ = server.ask("AUTH hush\r\nSET l v\r\n", 10);
+    server.child.kill().expect("killed");
+    drop(server);
+
+    let _server = Server::start(&data, &arguments);
+    let messages = wait_for("recovered 2 keys");
+    assert!(messages.contains("the log was not closed in good order"), "{messages}");
+}
+
+#[test]
+fn evictions_and_refusals_are_told() {
+    for (policy, words) in [("allkeys-lru", "evicted "), ("noeviction", "(OOM)")] {
+        let dir = TempDir::new().expect("a directory");
+        let (data, log) = (dir.path().join("data"), dir.path().join("ladon.log"));
+        let memory = ["--maxmemory", "20mb", "--maxmemory-policy", policy];
+        let server = Server::start(&data, &[&["--logfile", text(&log)], &memory[..]].concat());
+        let value = "x".repeat(1 << 20);
+        for number in 0..40 {
+            let set = format!("*3\r\n$3\r\nSET\r\n$2\r\n{number:02}\r\n$1048576\r\n{value}\r\n");
+            let reply = server.ask(&set, 4);
+            assert!(reply == "+OK\r" || reply == "-OOM", "{reply}");
+        }
+        let began = Instant::now();
+        while !fs::read_to_string(&log).expect("reads").contains(words) {
+            assert!(began.elapsed() < PATIENCE, "no message");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn the_same_signal_twice_stops_in_good_order() {
+    let dir = TempDir::new().expect("a directory");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let id = server.child.id().to_string();
+    // Both come from one process, a moment apart.
+    let both = format!("kill -TERM {id}; kill -TERM {id}");
+    let status = Command::new("sh").args(["-c", &both]).stderr(Stdio::null()).status();
+    status.expect("sh runs");
+    let (code, stderr) = server.end();
+    assert_eq!(code, 0, "{stderr}");
+}
+
+/// The file would be made as the user that runs Ladon, and keep Redis from its own log.
+#[test]
+fn the_log_of_redis_own_service_is_left_alone() {
+    let dir = TempDir::new().expect("a directory");
+    let (data, log) = (dir.path().join("data"), dir.path().join("redis-server.log"));
+    let conf = dir.path().join("redis.conf");
+    fs::write(&conf, format!("logfile {}\n", text(&log))).expect("writes");
+    let server = Server::start(&data, &["--redis-conf", text(&conf)]);
+    server.signal("-TERM");
+    let (code, stderr) = server.end();
+    assert_eq!(code, 0, "{stderr}");
+    assert!(!log.exists() && stderr.contains("is not used"), "{stderr}");
+}
+
+#[test]
+fn a_few_open_files_are_enough_for_some_clients() {
+    let dir = TempDir::new().expect("a directory");
+    let program = env!("CARGO_BIN_EXE_ladon");
+    let data = dir.path().join("data");
+    let socket = dir.path().join("socket");
+    let command = format!(
+        "ulimit -n 64; exec {program} serve --io-threads 2 --port 0 --unixsocket {} --data {}",
+        text(&socket),
+        text(&data)
+    );
+    let child = Command::new("sh").args(["-c", &command]).stdout(Stdio::null()).spawn();
+    let mut child = child.expect("sh runs");
+    let began = Instant::now();
+    while !socket.exists() {
+        assert!(began.elapsed() < PATIENCE, "no socket");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // As many as Redis takes, which reserves 32.
+    let mut clients: Vec<UnixStream> =
+        (0..31).map(|_| UnixStream::connect(&socket).expect("connects")).collect();
+    let served = clients.iter_mut().filter_map(|client| {
+        client.set_read_timeout(Some(PATIENCE)).ok()?;
+        client.write_all(b"PING\r\n").ok()?;
+        let mut reply = [0; 7];
+        client.read_exact(&mut reply).ok()?;
+        (reply == *b"+PONG\r\n").then_some(())
+    });
+    let served = served.count();
+    child.kill().expect("killed");
+    child.wait().expect("ends");
+    assert_eq!(served, 31);
+}
+
 #[test]
 fn the_redis_conf_of_debian_starts_a_server() {
     let dir = TempDir::new().expect("a directory");

@@ -46,6 +46,7 @@ impl Log {
         if let Some(error) = self.state().error().filter(|error| !error.is_out_of_space()) {
             return Err(error.clone());
         }
+        self.look_for_files()?;
         let begin = self.reserved();
         let pin = self.pin(begin);
         let temporary = checkpoint_temporary_path(&self.place.dir, begin);
@@ -143,6 +144,8 @@ impl CheckpointWriter {
             newest <= durable,
             "a block as of {newest}, but the log is on the disk to {durable}"
         );
+        // The log before its begin is about to be obsolete, and the rest is needed beside it.
+        self.log.look_for_files()?;
         let place = &self.log.place;
         let named = place
             .disk

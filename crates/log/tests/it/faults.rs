@@ -2,7 +2,9 @@
 
 use crate::common::*;
 use ladon_log::frame::FRAME_HEADER_BYTES;
-use ladon_log::{DataDir, LogError, LogOptions, LogState, OpenError, RecoverError, verify};
+use ladon_log::{
+    DataDir, LogError, LogOptions, LogState, OpenError, Planted, RecoverError, verify,
+};
 use ladon_platform::Disk;
 use ladon_record::{LargeRecord, Lsn, Record};
 use ladon_sim_disk::{Fault, SimDisk};
@@ -350,4 +352,81 @@ fn check_reads_beside_a_running_server() {
     drop(node);
     let report = verify::verify_dir(&disk, Path::new(DIR)).unwrap();
     assert!(!report.in_use && report.is_sound());
+}
+
+/// Whether a log notices that another program has taken files away, and acknowledges nothing more.
+fn notices_removal(planted: Planted, syncs: bool, taken: &str) -> bool {
+    let disk = SimDisk::new(5);
+    let mut node = try_open(&disk, LogOptions { planted, ..small() }, 1).unwrap();
+    // Three segments; the checkpoint needs two of them.
+    let first = node.put(&[1; 900]);
+    node.log.make_durable(first).unwrap();
+    let second = node.put(&[2; 600]);
+    node.log.begin_checkpoint().unwrap().finish(second, b"").unwrap();
+    let third = node.put(&[3; 600]);
+    node.log.make_durable(third).unwrap();
+    assert_eq!(node.log.delete_obsolete().unwrap().segments, 1);
+    for file in disk.list(Path::new(DIR)).unwrap() {
+        if file.to_str().unwrap().ends_with(taken) {
+            disk.take_away(&file);
+        }
+    }
+    node.clock.advance_ns(SECOND_NS);
+    let last = node.put(&[4; 10]);
+    if syncs {
+        node.log.want_durable(last);
+    }
+    node.log.step();
+    let LogState::SyncFailed { error } = node.log.state() else {
+        assert!(node.log.accepts_writes() && (!syncs || node.log.durable() >= last));
+        return false;
+    };
+    assert!(matches!(&error, LogError::Removed { .. }), "{error}");
+    assert!(!node.log.accepts_writes() && node.log.durable() < last);
+    assert!(node.log.make_durable(last).is_err() && node.log.begin_checkpoint().is_err());
+    true
+}
+
+#[test]
+fn files_that_are_gone_stop_the_log() {
+    // The end of their names.
+    for taken in ["", ".log", ".checkpoint", "meta"] {
+        for syncs in [false, true] {
+            assert!(notices_removal(Planted::Nothing, syncs, taken), "{taken} {syncs}");
+            assert!(!notices_removal(Planted::UnseenRemoval, syncs, taken), "{taken} {syncs}");
+        }
+    }
+    for syncs in [false, true] {
+        assert!(!notices_removal(Planted::Nothing, syncs, "none"), "nothing is gone");
+    }
+}
+
+#[test]
+fn a_checkpoint_into_a_directory_without_its_files_fails() {
+    let disk = SimDisk::new(6);
+    let mut node = open(&disk);
+    let lsn = node.put(b"x");
+    node.log.make_durable(lsn).unwrap();
+    let begun = node.log.begin_checkpoint().unwrap();
+    disk.list(Path::new(DIR)).unwrap().iter().for_each(|file| disk.take_away(file));
+    let error = begun.finish(lsn, b"").unwrap_err();
+    assert!(matches!(error, LogError::Removed { .. }), "{error}");
+    assert!(!node.log.accepts_writes() && node.log.last_checkpoint().is_none());
+}
+
+/// A power cut takes the names that are not synced, also that of the directory itself.
+#[test]
+fn a_new_directory_outlives_a_power_cut() {
+    let survives = |planted: Planted| {
+        (0..20).all(|seed| {
+            let disk = SimDisk::new(seed);
+            let mut node = try_open(&disk, LogOptions { planted, ..small() }, 1).unwrap();
+            let lsn = node.put(b"x");
+            node.log.make_durable(lsn).unwrap();
+            drop(node);
+            disk.power_cut();
+            open(&disk).sink.payloads() == [b"x"]
+        })
+    };
+    assert!(survives(Planted::Nothing) && !survives(Planted::UnsyncedDirectory));
 }

@@ -58,6 +58,10 @@ pub struct UringBackend {
 /// multishot receive again.
 const SHORT_RECEIVES: u8 = 64;
 
+/// Receives of a new connection that take only one buffer each: nobody knows yet who it is. Two are
+/// enough for the owner to pause one that sends on and on.
+const FIRST_RECEIVES: u8 = 2;
+
 struct Connection {
     socket: Arc<Socket>,
     over: Option<CloseReason>,
@@ -68,6 +72,8 @@ struct Connection {
     /// A multishot receive takes up to 32 buffers at once, half a megabyte, and cannot be stopped:
     /// that costs 0.7 ms of a turn, and holds 50 turns' work of requests.
     single_buffers: u8,
+    /// The same, of a new connection, whether they fill their buffer or not.
+    first_receives: u8,
     paused: bool,
     input_ended: bool,
 }
@@ -194,6 +200,7 @@ impl UringBackend {
                 }
             }
             Ok(received) => {
+                connection.first_receives = connection.first_receives.saturating_sub(1);
                 if received.fills_its_buffer() {
                     if connection.single_buffers != 0 {
                         connection.single_buffers = SHORT_RECEIVES;
@@ -231,7 +238,7 @@ impl UringBackend {
             && connection.over.is_none()
         {
             let fd = connection.socket.as_raw_fd();
-            if connection.single_buffers == 0 {
+            if connection.single_buffers == 0 && connection.first_receives == 0 {
                 connection.receive = Receive::Multishot;
                 self.ring.receive(conn, fd);
             } else {
@@ -394,6 +401,7 @@ impl Backend for UringBackend {
             over: None,
             receive: Receive::None,
             single_buffers: 0,
+            first_receives: FIRST_RECEIVES,
             paused: false,
             input_ended: false,
         });

@@ -78,6 +78,8 @@ pub(crate) struct Connection {
     pub(crate) is_full_stranger: bool,
     /// Unread reply bytes, as last counted by its thread.
     pub(crate) counted_output: usize,
+    /// Bytes that arrived and were discarded, because none of its requests runs any more.
+    pub(crate) discarded: usize,
     /// The backend was asked to pause reading.
     pub(crate) receive_paused: bool,
     /// Close the connection once the output is sent.
@@ -116,6 +118,7 @@ impl Connection {
             held_back: false,
             is_full_stranger: false,
             counted_output: 0,
+            discarded: 0,
             receive_paused: false,
             had_turn: false,
             closing: false,
@@ -232,7 +235,7 @@ impl Connection {
                 others.holds_input || self.waits.has(WaitsFor::Turn) && !others.input_is_drained
             }
         };
-        is_queued || self.held_back || !self.is_runnable()
+        is_queued || self.held_back || self.is_full_stranger || !self.is_runnable()
     }
 
     /// Whether to ask now whether the client has left, which nothing reports while it is not read:

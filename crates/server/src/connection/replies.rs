@@ -34,6 +34,8 @@ pub(crate) struct Replies {
     /// Number of bytes handed to the backend in the connection's lifetime.
     taken: u64,
     marks: VecDeque<Mark>,
+    /// End of the output when the last of its requests had run, in bytes of its lifetime.
+    drained_at: u64,
     /// Number of bytes that have passed the gate in the connection's lifetime.
     sendable: u64,
     /// End of the last long reply, in bytes of the connection's lifetime: a part of it may have
@@ -157,6 +159,18 @@ impl Replies {
     /// Releases the whole output, whatever its gate says.
     pub(crate) fn all_is_sendable(&mut self) {
         self.sendable = self.output_end();
+    }
+
+    /// Notes that no whole request is left.
+    #[inline]
+    pub(crate) fn note_drained(&mut self) {
+        self.drained_at = self.output_end();
+    }
+
+    /// Bytes of replies since there was last no request left.
+    pub(crate) fn replies_in_a_row(&self) -> u64 {
+        // Replies that were taken back shorten the output.
+        self.output_end().saturating_sub(self.drained_at)
     }
 
     fn output_end(&self) -> u64 {

@@ -9,9 +9,11 @@
 //! script: its connection                   + the worker's workbench
 //! ```
 //!
+//! Whatever is done on the spare one is settled before the script goes on: its records are published,
+//! its counts and garbage passed on.
 //! What the network reports about the script's own connection is kept until the script has ended.
 
-use super::{Net, Workbench, Worker};
+use super::{Net, Planted, Workbench, Worker};
 use crate::batch::{Batch, Item, ItemKind};
 use crate::connection::Connection;
 use crate::dialect::resp::Again;
@@ -108,6 +110,10 @@ impl Worker {
             execute(&mut thread, session, request, &mut replies.output)
         };
         let mut spare = std::mem::replace(&mut self.bench, bench);
+        debug_assert!(
+            self.planted == Planted::UnpublishedSpare || spare.is_settled(),
+            "the spare workbench was put away with work on it"
+        );
         if spare.local.is_held_up() {
             self.bench.local.take_over(&mut spare.local);
         }
@@ -145,6 +151,7 @@ impl Worker {
         self.now_ms = self.node.clock.unix_ms();
         self.read_inbox();
         self.answer_busy();
+        self.settle_spare();
         let mut net = net;
         self.release(&mut net);
         if let Some(away) = &mut self.away
@@ -154,6 +161,17 @@ impl Worker {
             net.pause_receive(away.conn, true);
         }
         goes_on
+    }
+
+    /// What requests have left on the spare workbench: requests of IPROTO write while a script runs.
+    /// Their records hold back those of all threads until they are published.
+    fn settle_spare(&mut self) {
+        if self.planted == Planted::UnpublishedSpare {
+            return;
+        }
+        self.publish();
+        self.deliver_answers();
+        self.settle_counters();
     }
 
     /// Answers the requests of all connections that have some.
@@ -180,10 +198,16 @@ impl Worker {
                 self.queues.push(WaitsFor::Turn, connection);
                 continue;
             }
+            if !connection.session.authenticated
+                && Self::stops_stranger(connection, &mut self.queues, self.now_ms)
+            {
+                continue;
+            }
             batch.clear(&self.node, REQUESTS_MAX);
             let gathered = batch.gather(connection, slot, &self.node, &self.limits);
-            if gathered == crate::batch::Gathered::Full {
-                self.queues.push(WaitsFor::Turn, connection);
+            match gathered {
+                crate::batch::Gathered::Full => self.queues.push(WaitsFor::Turn, connection),
+                crate::batch::Gathered::Drained => connection.replies.note_drained(),
             }
             for at in 0..batch.items.len() {
                 if self.is_allowed(&batch, at) {

@@ -43,6 +43,7 @@ mod release;
 mod reply_backlog;
 mod requests;
 mod set_aside;
+mod strangers;
 mod time;
 mod turn;
 
@@ -150,6 +151,14 @@ struct Workbench {
     local: Local,
     scratch: Scratch,
     appender: Appender,
+}
+
+impl Workbench {
+    /// Whether nothing that requests have left on it has to be passed on.
+    fn is_settled(&self) -> bool {
+        let Workbench { local, scratch, appender, .. } = self;
+        !appender.has_unpublished() && local.answers.is_empty() && scratch.garbage.is_empty()
+    }
 }
 
 /// One IO thread's state machine.

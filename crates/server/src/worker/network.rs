@@ -71,6 +71,8 @@ impl Worker {
         };
         if connection.closing || connection.closed || connection.aborted {
             // None of its requests runs any more.
+            connection.discarded += bytes.len();
+            self.queues.push(WaitsFor::Release, connection);
             return;
         }
         if connection.input.capacity() == 0 {
@@ -83,7 +85,7 @@ impl Worker {
             others.input_is_drained = false;
         }
         self.client_memory.count_input(&self.node, connection);
-        if connection.unread() > self.pace.unread_bytes_max {
+        if connection.unread() > Self::unread_bytes_max(connection, self.pace.unread_bytes_max) {
             self.queues.push(WaitsFor::Release, connection);
         }
         if connection.is_runnable() && !connection.held_back {

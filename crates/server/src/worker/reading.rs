@@ -3,11 +3,16 @@
 //! Reading pauses while a connection has more complete requests than one turn can run. The bound
 //! limits the memory of a client that sends faster than the server runs, or that waits for
 //! something; the client's socket fills up instead. A request longer than the bound is read to its
-//! end: reading continues as long as no complete request waits.
+//! end: reading continues as long as no complete request waits. What arrives on a connection that is
+//! about to be closed is discarded, up to a bound.
 
 use super::{Net, Worker};
 use crate::connection::Connection;
 use crate::queues::WaitsFor;
+
+/// Bytes that a connection which is about to be closed may still send, all of which are discarded:
+/// with unread ones in the kernel, its last reply might be lost.
+const DISCARDED_BYTES_MAX: usize = 1 << 20;
 
 impl Worker {
     /// Queues connections again whose reason to be held up is gone.
@@ -52,6 +57,13 @@ impl Worker {
         unread_bytes_max: usize,
         net: &mut impl Net,
     ) {
+        if connection.discarded > DISCARDED_BYTES_MAX {
+            if !std::mem::replace(&mut connection.receive_paused, true) {
+                net.pause_receive(connection.conn, true);
+            }
+            return;
+        }
+        let unread_bytes_max = Self::unread_bytes_max(connection, unread_bytes_max);
         let unread = connection.unread();
         if !connection.receive_paused && unread <= unread_bytes_max {
             return;

@@ -224,10 +224,8 @@ impl Worker {
         // Several complete requests are not one that is too long: the connection is not read then.
         let is_over = query_limit != 0 && connection.unread() as u64 > query_limit;
         if is_over && !connection.has_requests_waiting() {
-            tracing::warn!(
-                "closing client id={}: its query buffer is over client-query-buffer-limit",
-                connection.session.info.id
-            );
+            let why = "its query buffer is over client-query-buffer-limit";
+            Self::tell_of_closing(connection, now_ms, why);
             return true;
         }
         let output = connection.replies.output_bytes() as u64;
@@ -251,10 +249,8 @@ impl Worker {
             soft_since != 0 && now_ms.saturating_sub(soft_since) >= limit.soft_seconds * 1000;
         let over_hard = limit.hard_bytes != 0 && output > limit.hard_bytes;
         if over_hard || over_soft {
-            tracing::warn!(
-                "closing client id={}: its output buffer is over client-output-buffer-limit",
-                connection.session.info.id
-            );
+            let why = "its output buffer is over client-output-buffer-limit";
+            Self::tell_of_closing(connection, now_ms, why);
         }
         over_hard || over_soft
     }

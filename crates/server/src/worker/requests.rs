@@ -22,9 +22,6 @@ const LARGE_OUTPUT_BYTES: usize = 1 << 20;
 /// Requests with more arguments than this take memory for their list.
 pub(super) const INLINE_ARGS: usize = 8;
 
-/// An unauthenticated client that leaves more than this unread is closed, as in Redis.
-const STRANGER_OUTPUT_BYTES_MAX: usize = 1024;
-
 /// What waits while the log is far behind. A script that only reads says so in its name.
 const WRITES: u32 = Flags::WRITE.0 | Flags::RUNS_QUEUE.0 | Flags::MAY_REPLICATE.0;
 
@@ -97,15 +94,15 @@ impl Worker {
                 self.replies.hold_back(connection);
                 continue;
             }
-            let unread_replies = connection.replies.output_bytes();
-            if unread_replies > STRANGER_OUTPUT_BYTES_MAX && !connection.session.authenticated {
-                // Replies of an earlier turn that the client has read were reported since.
-                connection.aborted = std::mem::replace(&mut connection.is_full_stranger, true);
-                self.queues.push(WaitsFor::NextTurn, connection);
+            if !connection.session.authenticated
+                && Self::stops_stranger(connection, &mut self.queues, self.now_ms)
+            {
                 continue;
             }
             connection.is_full_stranger = false;
-            if self.batch.gather(connection, slot, &self.node, &self.limits) == Gathered::Full {
+            if self.batch.gather(connection, slot, &self.node, &self.limits) == Gathered::Drained {
+                connection.replies.note_drained();
+            } else {
                 self.queues.push(WaitsFor::Turn, connection);
                 if self.planted == Planted::StarvedConnections {
                     self.queues.let_last_come_first(WaitsFor::Turn);

@@ -90,6 +90,8 @@ pub enum Planted {
     MessageOvertakes,
     /// A script's record lacks its first change.
     HalfScript,
+    /// Records of requests that run while a script does are not published.
+    UnpublishedSpare,
     /// The changes of a request of IPROTO are logged as two records.
     SplitCommit,
     /// Replies of IPROTO leave without waiting for what they depend on.

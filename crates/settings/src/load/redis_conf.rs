@@ -122,6 +122,14 @@ impl Loader {
                 let text = format!("{name} {value} is not supported, only '{only}': {reason}");
                 self.unsupported(unlike, origin, text);
             }
+            // Made by this process, perhaps as another user, it would keep Redis from its own log.
+            _ if setting.id == Id::logfile && !value.is_empty() => {
+                let text = format!(
+                    "logfile {value} is not used: it is the log of Redis' own service; name Ladon's \
+                     with --logfile or in a file for --config"
+                );
+                self.warn(origin, text);
+            }
             _ => self.set(name, &value, origin),
         }
     }

@@ -158,8 +158,8 @@ fn the_file_that_debian_ships_is_accepted_with_warnings() {
         .collect();
     assert_eq!(
         applied.join(" "),
-        "bind protected-mode port tcp-backlog timeout tcp-keepalive loglevel logfile databases \
-         dir appendfsync no-appendfsync-on-rewrite auto-aof-rewrite-percentage \
+        "bind protected-mode port tcp-backlog timeout tcp-keepalive loglevel databases dir \
+         appendfsync no-appendfsync-on-rewrite auto-aof-rewrite-percentage \
          auto-aof-rewrite-min-size aof-load-truncated slowlog-log-slower-than slowlog-max-len \
          latency-monitor-threshold notify-keyspace-events hash-max-listpack-entries \
          hash-max-listpack-value list-max-listpack-size list-compress-depth \

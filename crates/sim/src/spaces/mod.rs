@@ -103,6 +103,23 @@ impl Spaces {
         pass_on(client, threads, bytes);
     }
 
+    /// What one of the clients sends now, at times.
+    pub(crate) fn packets(&mut self, step: u64, gate: Gate) -> Vec<(ConnId, Vec<u8>)> {
+        if self.clients.is_empty() || !self.random.chance(1, 2) {
+            return Vec::new();
+        }
+        let at = self.random.below(self.clients.len() as u64) as usize;
+        let client = &mut self.clients[at];
+        let bytes = client.send(step, gate, &mut self.journal);
+        bytes.map(|bytes| (client.conn, bytes)).into_iter().collect()
+    }
+
+    /// What clients have kept of their packets, without a thread that may not want it.
+    pub(crate) fn rest(&mut self) -> Vec<(ConnId, Vec<u8>)> {
+        let rest = self.clients.iter_mut().map(|client| (client.conn, client.take_unsent()));
+        rest.filter(|(_, bytes)| !bytes.is_empty()).collect()
+    }
+
     /// What clients have kept of their packets.
     pub(crate) fn send_the_rest(&mut self, threads: &Threads) {
         for client in &mut self.clients {

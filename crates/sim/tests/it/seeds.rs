@@ -1,6 +1,6 @@
 //! A few thousand seeds, and the canary.
 
-use ladon_sim::{Canary, Report, run_crowd, run_seed};
+use ladon_sim::{Canary, Report, run_beside_script, run_crowd, run_seed};
 
 const SEEDS: u64 = 4_000;
 
@@ -150,6 +150,22 @@ fn no_publisher_is_left_behind() {
 #[test]
 fn a_forgotten_publisher_is_caught() {
     assert_caught(Canary::PublisherForgotten, 300, 11);
+}
+
+/// Requests of IPROTO that run while a script does are answered, and are in the log.
+#[test]
+fn what_runs_beside_a_script_is_settled() {
+    let (mut pumps, mut answers) = (0, 0);
+    for seed in 0..40 {
+        match run_beside_script(seed, Canary::None) {
+            Ok(seen) => (pumps, answers) = (pumps + seen.pumps, answers + seen.answers),
+            Err(trouble) => panic!("{trouble}"),
+        }
+    }
+    assert!(pumps > 1_000 && answers > 1_000, "{pumps} pumps, {answers} answers");
+    let is_caught = |seed: &u64| run_beside_script(*seed, Canary::UnpublishedSpare).is_err();
+    let caught = (0..40).filter(is_caught).take(21).count();
+    assert!(caught > 20, "only {caught} of 40 seeds noticed it");
 }
 
 /// One thread's slow command keeps no other thread's replies waiting.
