@@ -14,6 +14,10 @@
 //! conflict is found at the commit, and only where a result would differ: two transactions that
 //! replace tuples of one space do not conflict.
 //!
+//! A repeated statement may do something else than it did, if nobody was shown that: a REPLACE may
+//! find a tuple where there was none. A foreign key was checked for what it did first, so it is a
+//! conflict if the key would read something else now.
+//!
 //! A read of many tuples is not repeated: it conflicts with every change of its space. Each space
 //! is copied at a moment of its own; the commit finds what did not fit together. A change of any
 //! definition conflicts with every open transaction, as in Tarantool.
@@ -28,11 +32,11 @@ use crate::space::{
     Content, Spaces, check_written, conflict, no_such_space, transaction_too_large,
 };
 use crate::tx::{Garbage, Scratch};
-use commit::Repetition;
+use commit::{Planted, Repetition};
 use encoded::Encoded;
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
-    BoxError, ErrorCode, Looked, OwnedStatement, Selected, Space, Statement, Tuple, Written,
+    BoundFields, BoxError, Looked, OwnedStatement, Selected, Space, Statement, Tuple, Written,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,8 +60,7 @@ pub struct Interactive {
     repetition: Option<Repetition>,
     /// The commit has asked the writers of its spaces to wait.
     is_urgent: bool,
-    /// Testing only: the first read of a space is not looked at again.
-    skips_read: bool,
+    planted: Planted,
     /// Bytes held, as they are counted in `total`.
     bytes: usize,
     total: Arc<AtomicI64>,
@@ -74,6 +77,8 @@ struct Touched {
     is_read_whole: bool,
     /// How often the steps were begun to be repeated.
     rounds: u32,
+    /// What foreign keys read of tuples that it wrote, if there are keys.
+    bound: Option<BoundFields>,
 }
 
 /// A copy of a space, and what the transaction did to it.
@@ -91,7 +96,7 @@ struct View {
 /// What was done and shown.
 enum Step {
     /// The statement, its result, and how many keys of multikey indexes it made and removed.
-    Wrote(OwnedStatement, Result<Written, ErrorCode>, usize),
+    Wrote(OwnedStatement, Result<Written, BoxError>, usize),
     /// What was selected, and how often the selection had to look.
     Selected(Selected, Vec<Tuple>, usize),
 }
@@ -126,7 +131,7 @@ impl Interactive {
             touched: BTreeMap::new(),
             repetition: None,
             is_urgent: false,
-            skips_read: false,
+            planted: Planted::default(),
             bytes: 0,
             total: spaces.bytes_counter(),
         }
@@ -180,6 +185,7 @@ impl Interactive {
         for other in linked {
             self.touch(keyspace, *other)?;
         }
+        self.bind(id, linked);
         let result = statement.run(&mut self.touch(keyspace, id)?.view.space);
         let mut reads = Vec::new();
         if let Ok(written) = &result {
@@ -198,6 +204,16 @@ impl Interactive {
             self.note_selected(id, selected)?;
         }
         result
+    }
+
+    /// Notes what foreign keys read of the tuples of a space that is to be written. It and those
+    /// that keys bind to it are touched, and no definition changes as long as it is open.
+    fn bind(&mut self, id: SpaceId, linked: &[SpaceId]) {
+        let is_bound = |touched: &Touched| touched.bound.is_some();
+        let Some(own) = self.touched.get(&id).filter(|own| !is_bound(own)) else { return };
+        let def_of = |id: &SpaceId| Some(self.touched.get(id)?.view.space.def());
+        let bound = BoundFields::of(own.view.space.def(), linked.iter().filter_map(def_of));
+        self.touched.entry(id).and_modify(|own| own.bound = Some(bound));
     }
 
     /// The LSN that all depends on that it has shown.
@@ -274,7 +290,7 @@ fn shown_by(selected: &Selected, space: &Space) -> Option<(Vec<Tuple>, usize)> {
 
 impl Touched {
     fn of(view: View) -> Touched {
-        Touched { view, steps: Vec::new(), work: 0, is_read_whole: false, rounds: 0 }
+        Touched { view, steps: Vec::new(), work: 0, is_read_whole: false, rounds: 0, bound: None }
     }
 
     /// Notes what a statement did, or its error. Returns the bytes that this holds.
@@ -287,6 +303,7 @@ impl Touched {
         let kept = OwnedStatement::from(statement);
         let mut bytes = kept.bytes();
         let mut keys = 0;
+        bytes += result.as_ref().err().map_or(0, |error| error.message.len());
         if let Ok(written) = result {
             self.view.note(written);
             bytes += written.new.as_ref().map_or(0, Tuple::memory);
@@ -294,8 +311,7 @@ impl Touched {
             keys = changed.map(|tuple| self.view.space.multikeys(tuple.bytes()) as usize).sum();
         }
         bytes += keys * STEP_BYTES + self.view.changes.bytes();
-        let noted = result.clone().map_err(|error| error.code);
-        self.keep(Step::Wrote(kept, noted, keys));
+        self.keep(Step::Wrote(kept, result.clone(), keys));
         bytes - before
     }
 

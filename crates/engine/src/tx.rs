@@ -96,6 +96,9 @@ pub struct Scratch {
     /// Testing only: a commit on spaces does not look at the first read, which the simulator must
     /// notice.
     pub skipped_read_canary: bool,
+    /// Testing only: a commit does not check the foreign keys of what it repeats, which the
+    /// simulator must notice.
+    pub skipped_keys_canary: bool,
     /// Testing only: limits of commits on spaces instead of the usual ones.
     pub commit_limits: Option<CommitLimits>,
     /// Testing only: limits of preparations of definitions instead of the usual ones.

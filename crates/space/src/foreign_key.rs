@@ -88,6 +88,16 @@ impl ForeignKey {
         self.space.unwrap_or(own)
     }
 
+    /// The fields of a space with this key; `None` if one has no such name.
+    pub(crate) fn local_fields(&self, child: &SpaceDef) -> Option<Vec<u32>> {
+        self.fields(child, |(local, _)| local)
+    }
+
+    /// The fields that it names; `None` if one has no such name.
+    pub(crate) fn foreign_fields(&self, parent: &SpaceDef) -> Option<Vec<u32>> {
+        self.fields(parent, |(_, foreign)| foreign)
+    }
+
     fn fields(
         &self,
         space: &SpaceDef,
@@ -146,14 +156,14 @@ impl ForeignKey {
         written: &Written,
     ) -> Result<Option<Selected>, BoxError> {
         let Some(new) = &written.new else { return Ok(None) };
-        let Some(local) = self.fields(child, |(local, _)| local) else {
+        let Some(local) = self.local_fields(child) else {
             return Err(self.failed(child, "wrong local field name"));
         };
         let values = values_of(new.bytes(), &local);
         if values.iter().all(|value| is_nil(value)) {
             return Ok(None);
         }
-        let foreign = self.fields(parent.def(), |(_, foreign)| foreign);
+        let foreign = self.foreign_fields(parent.def());
         let Some((index, order)) = foreign.and_then(|fields| index_over(parent, &fields, true))
         else {
             return Err(self.failed(child, "foreign index was not found"));
@@ -185,7 +195,7 @@ impl ForeignKey {
         written: &Written,
     ) -> Result<Option<Selected>, BoxError> {
         let Some(old) = &written.old else { return Ok(None) };
-        let Some(foreign) = self.fields(parent.def(), |(_, foreign)| foreign) else {
+        let Some(foreign) = self.foreign_fields(parent.def()) else {
             return Err(self.broken("wrong foreign field name"));
         };
         if let Some(new) = &written.new
@@ -196,7 +206,7 @@ impl ForeignKey {
                 return Ok(None);
             }
         }
-        let local = self.fields(child.def(), |(local, _)| local);
+        let local = self.local_fields(child.def());
         let found = local.as_ref().and_then(|fields| index_over(child, fields, false));
         let (Some(local), Some((index, order))) = (&local, found) else {
             return Err(self.broken("index was not found"));
@@ -253,8 +263,8 @@ impl ForeignKey {
         written: &Written,
     ) -> Result<bool, BoxError> {
         let Some(old) = &written.old else { return Ok(true) };
-        let foreign = self.fields(parent.def(), |(_, foreign)| foreign);
-        let local = self.fields(def, |(local, _)| local);
+        let foreign = self.foreign_fields(parent.def());
+        let local = self.local_fields(def);
         // Without one of them, every tuple that names anything was refused.
         let (Some(foreign), Some(local)) = (foreign, local) else { return Ok(true) };
         let Some((named, order)) = index_over(parent, &foreign, true) else { return Ok(true) };

@@ -8,6 +8,7 @@
 
 pub mod as_text;
 mod bitset;
+mod bound_fields;
 mod collation;
 mod compare;
 mod decimal;
@@ -41,6 +42,7 @@ mod update;
 #[cfg(test)]
 mod tests;
 
+pub use bound_fields::BoundFields;
 pub use collation::{Collation, Unicode};
 pub use definition::{IndexDef, IndexKind, SpaceDef, check_identifier};
 pub use error::{BoxError, ErrorCode};
