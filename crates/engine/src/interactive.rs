@@ -29,7 +29,8 @@ pub use commit::{Commit, CommitPace};
 
 use crate::keyspace::Keyspace;
 use crate::space::{
-    Content, Spaces, check_written, conflict, no_such_space, transaction_too_large,
+    Content, Holding, OpenTransactions, Spaces, TransactionLimits, check_written, conflict,
+    no_such_space, too_many_transactions, transactions_too_large,
 };
 use crate::tx::{Garbage, Scratch};
 use commit::{Planted, Repetition};
@@ -40,13 +41,15 @@ use ladon_space::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// A read that has to look more often is not repeated at the commit. A look finds a tuple; or, in an
 /// index without an order, it passes some that are not selected.
 const REPEATED_LOOKS_MAX: usize = 1_000;
-/// What a transaction may hold, and those of a connection together.
-const BYTES_MAX: usize = 64 << 20;
+/// What a connection's transactions may have written, and what it takes to repeat that, unless
+/// somebody says otherwise.
+const BYTES_MAX: u64 = 64 << 20;
+/// A connection may have written so much, however much others have: it does not wait for them.
+const LITTLE_BYTES: usize = 64 << 10;
 /// What a changed tuple costs beside its bytes: nodes of the indexes that are copied. So does each
 /// of its keys in multikey indexes.
 const STEP_BYTES: usize = 512;
@@ -61,9 +64,11 @@ pub struct Interactive {
     /// The commit has asked the writers of its spaces to wait.
     is_urgent: bool,
     planted: Planted,
-    /// Bytes held, as they are counted in `total`.
+    /// Bytes of what it has written, as all count them.
     bytes: usize,
-    total: Arc<AtomicI64>,
+    all: Arc<OpenTransactions>,
+    holding: Arc<Holding>,
+    limits: TransactionLimits,
 }
 
 /// A space that the transaction has read or written.
@@ -124,8 +129,15 @@ impl View {
 }
 
 impl Interactive {
-    /// A transaction that has done nothing.
+    /// A transaction that has done nothing, of no client.
     pub fn new(spaces: &Spaces) -> Interactive {
+        let limits = TransactionLimits { all: u64::MAX, of_client: BYTES_MAX };
+        Interactive::opened_by(0, spaces, limits)
+    }
+
+    /// A transaction of a client that has done nothing.
+    pub fn opened_by(client: u64, spaces: &Spaces, limits: TransactionLimits) -> Interactive {
+        let all = Arc::clone(&spaces.transactions);
         Interactive {
             schema_version: 0,
             touched: BTreeMap::new(),
@@ -133,7 +145,9 @@ impl Interactive {
             is_urgent: false,
             planted: Planted::default(),
             bytes: 0,
-            total: spaces.bytes_counter(),
+            holding: all.add(client),
+            all,
+            limits,
         }
     }
 
@@ -234,30 +248,52 @@ impl Interactive {
             if held.gone {
                 return Err(no_such_space(id));
             }
+            self.holding.copied(cell, &held);
             self.touched.insert(id, Touched::of(View::of(&held)));
         }
         Ok(self.touched.get_mut(&id).expect("it was just put in"))
     }
 
-    /// Bytes that it holds.
+    /// Bytes of what it has written, and of what it takes to repeat that.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether there is room for more beside transactions that hold this many bytes.
+    /// Whether something is written.
+    pub fn is_written(&self) -> bool {
+        self.touched.values().any(|touched| touched.view.is_written)
+    }
+
+    /// Whether it was asked to end, because too much memory is kept for it.
+    pub fn has_to_end(&self) -> bool {
+        self.holding.has_to_end()
+    }
+
+    /// Whether there is room for more beside its client's other transactions, which have written
+    /// this many bytes, and beside those of others. Others leave a little to everybody.
     ///
     /// # Errors
     /// `MEMORY_ISSUE`.
-    pub fn check_room(beside: usize) -> Result<(), BoxError> {
-        if beside > BYTES_MAX { Err(transaction_too_large(BYTES_MAX)) } else { Ok(()) }
+    pub fn check_room(&self, beside: usize) -> Result<(), BoxError> {
+        let own = self.bytes + beside;
+        if own as u64 > self.limits.of_client {
+            return Err(transactions_too_large(self.limits.of_client));
+        }
+        if own > LITTLE_BYTES && self.all.written() > self.limits.all {
+            return Err(too_many_transactions(self.limits.all));
+        }
+        Ok(())
     }
 
     /// Counts what a step holds.
     fn hold(&mut self, bytes: usize) -> Result<(), BoxError> {
         let bytes = bytes + STEP_BYTES;
         self.bytes += bytes;
-        self.total.fetch_add(bytes as i64, Relaxed);
-        Interactive::check_room(self.bytes)
+        self.all.count_written(bytes as i64);
+        match self.bytes as u64 > self.limits.of_client {
+            true => Err(transactions_too_large(self.limits.of_client)),
+            false => Ok(()),
+        }
     }
 
     /// Ends the transaction without a trace.
@@ -323,6 +359,7 @@ impl Touched {
 
 impl Drop for Interactive {
     fn drop(&mut self) {
-        self.total.fetch_sub(self.bytes as i64, Relaxed);
+        self.all.count_written(-(self.bytes as i64));
+        self.all.remove(&self.holding);
     }
 }

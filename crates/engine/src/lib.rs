@@ -56,8 +56,8 @@ pub use preparation::{Preparation, Progress};
 pub use preparation_limits::PreparationLimits;
 pub use save::{SaveCursor, SavedBlock};
 pub use space::{
-    Catalog, DefinitionTurn, MOUNTS_DATABASE, Mount, SpaceCell, SpaceTx, Spaces, defines,
-    described_space,
+    Catalog, DefinitionTurn, MOUNTS_DATABASE, Mount, SpaceCell, SpaceTx, Spaces, TransactionLimits,
+    defines, described_space,
 };
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::{

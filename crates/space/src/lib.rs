@@ -24,6 +24,7 @@ mod hint_window;
 mod index;
 mod index_build;
 mod key;
+mod left_behind;
 mod loading;
 mod multikey;
 mod path;

@@ -33,6 +33,8 @@ pub struct Space {
     /// Bytes that the tuples take.
     pub(crate) tuple_bytes: usize,
     pub(crate) tuple_bytes_max: usize,
+    /// Bytes that changes have left to copies of the space so far.
+    pub(crate) left_behind: u64,
     hash_seed: u64,
     /// Secondary indexes are left alone until the end of loading.
     pub(crate) is_loading: bool,
@@ -48,6 +50,7 @@ impl Space {
             has_multikey: false,
             tuple_bytes: 0,
             tuple_bytes_max: TUPLE_BYTES_MAX,
+            left_behind: 0,
             hash_seed: 0,
             is_loading: false,
         };
@@ -117,6 +120,12 @@ impl Space {
     /// Bytes of memory: tuples and indexes.
     pub fn bytes(&self) -> usize {
         self.tuple_bytes + self.indexes.iter().map(Index::bytes).sum::<usize>()
+    }
+
+    /// Bytes that changes have left to copies of the space so far, if those still live: it only
+    /// grows. What a copy keeps of them is at most what came since it was made.
+    pub fn left_behind(&self) -> u64 {
+        self.left_behind
     }
 
     fn refresh_rules(&mut self) {
@@ -285,6 +294,7 @@ impl Space {
     pub fn adopt_index(&mut self, build: IndexBuild) -> Result<Space, BoxError> {
         let rules = self.rules_with(&self.def, Some(build.def()))?;
         let (index, others, before) = build.into_parts();
+        self.left_behind += self.indexes.iter().map(|index| index.bytes() as u64).sum::<u64>();
         if index.def.id == 0 {
             self.indexes.truncate(1);
             self.indexes.extend(others);

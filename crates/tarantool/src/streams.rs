@@ -6,6 +6,7 @@ use crate::statements::{Running, Seen, check_filler, check_write, puts, with};
 use crate::transactions::Taken;
 use ladon_engine::{Commit, CommitPace, Interactive};
 use ladon_iproto::request::Begin;
+use ladon_kernel::memory::eviction::{Room, make_room};
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::SpaceId;
@@ -46,7 +47,9 @@ impl Running<'_, '_> {
                 return Err(error::illegal(why));
             }
         };
-        let transaction = Interactive::new(&self.thread.node.keyspace.spaces);
+        let node = self.thread.node;
+        let (client, limits) = (self.session.client().0, node.transaction_limits());
+        let transaction = Interactive::opened_by(client, &node.keyspace.spaces, limits);
         self.session.transactions.put(self.stream, transaction, deadline_ms);
         Ok(())
     }
@@ -64,6 +67,11 @@ impl Running<'_, '_> {
         if !node.durability.accepts_writes() {
             transaction.roll_back(self.thread.scratch);
             return Err(error::wal_io());
+        }
+        // What it has written is data from now on.
+        if transaction.is_written() && make_room(self.thread) == Room::None {
+            transaction.roll_back(self.thread.scratch);
+            return Err(error::out_of_memory(node.settings.maxmemory()));
         }
         let pace = CommitPace::of_turn(self.thread.now_ms);
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
@@ -114,7 +122,7 @@ impl Running<'_, '_> {
         let mut transaction = taken.ok_or_else(error::transaction_timeout)?;
         // Those of other streams; this one is taken out.
         let beside = self.session.transactions.bytes();
-        let result = Interactive::check_room(beside).and_then(|()| run(self, &mut transaction));
+        let result = transaction.check_room(beside).and_then(|()| run(self, &mut transaction));
         if let Some(place) = self.session.transactions.of(self.stream) {
             *place = Some(transaction);
         }

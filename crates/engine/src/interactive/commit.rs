@@ -15,7 +15,7 @@
 use super::{Interactive, Step, Touched, View, shown_by};
 use crate::interactive::encoded::Encoded;
 use crate::keyspace::Keyspace;
-use crate::space::{Catalog, Content, SpaceTx, conflict};
+use crate::space::{Catalog, Content, SpaceTx, conflict, transactions_too_large};
 use crate::tx::{Garbage, Scratch};
 use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::{BoundFields, BoxError, Tuple};
@@ -184,9 +184,10 @@ impl Interactive {
         append: impl FnOnce(Record<'_>) -> Lsn,
         depends: &mut Lsn,
     ) -> Result<Commit, BoxError> {
-        Interactive::check_room(self.bytes)?;
-        let is_written = self.touched.values().any(|touched| touched.view.is_written);
-        if !is_written && self.touched.len() < 2 {
+        if self.bytes as u64 > self.limits.of_client {
+            return Err(transactions_too_large(self.limits.of_client));
+        }
+        if !self.is_written() && self.touched.len() < 2 {
             // One space at one moment needs no check.
             return Ok(Commit::Done);
         }
@@ -228,6 +229,9 @@ impl Interactive {
         // Others change the space again while its steps are repeated.
         let id = old[0];
         self.repetition = Some(Repetition::of(id, tx.guard(id), self.planted));
+        if let Some(cell) = catalog.get(id) {
+            self.holding.copied(cell, tx.guard(id));
+        }
         *depends = tx.abort();
         let rounds = self.touched.get_mut(&id).map_or(0, |touched| {
             touched.rounds += 1;
