@@ -30,6 +30,7 @@ mod recovery;
 mod saving;
 mod stillness;
 mod transaction;
+mod write;
 
 pub use catalog::{Catalog, Mount, SpaceCell, Spaces};
 pub(crate) use definition::Prepared;
@@ -43,7 +44,8 @@ pub use catalog::described_space;
 pub(crate) use catalog::{Content, SpaceGuard};
 pub(crate) use error::{conflict, no_such_space, too_many_transactions, transactions_too_large};
 pub(crate) use foreign_keys::check_written;
-pub(crate) use held_spaces::{HeldSpaces, log_change};
+pub(crate) use held_spaces::HeldSpaces;
 pub(crate) use mounted::{TupleEvent, event_of, key_of};
 pub(crate) use recovery::{RecoveringSpaces, SpaceFault, SpaceReplay};
 pub(crate) use saving::SpaceCursor;
+pub(crate) use write::log_change;
