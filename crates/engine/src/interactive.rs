@@ -45,10 +45,10 @@ use std::sync::Arc;
 /// A read that has to look more often is not repeated at the commit. A look finds a tuple; or, in an
 /// index without an order, it passes some that are not selected.
 const REPEATED_LOOKS_MAX: usize = 1_000;
-/// What a connection's transactions may have written, and what it takes to repeat that, unless
-/// somebody says otherwise.
+/// Limit of what a connection's transactions may have written, and of what it takes to repeat that,
+/// unless somebody says otherwise.
 const BYTES_MAX: u64 = 64 << 20;
-/// A connection may have written so much, however much others have: it does not wait for them.
+/// A connection may always have written this much, however much others have.
 const LITTLE_BYTES: usize = 64 << 10;
 /// What a changed tuple costs beside its bytes: nodes of the indexes that are copied. So does each
 /// of its keys in multikey indexes.
@@ -82,7 +82,7 @@ struct Touched {
     is_read_whole: bool,
     /// How often the steps were begun to be repeated.
     rounds: u32,
-    /// What foreign keys read of tuples that it wrote, if there are keys.
+    /// Fields that foreign keys read of tuples that it wrote, if there are keys.
     bound: Option<BoundFields>,
 }
 

@@ -1,4 +1,4 @@
-//! What foreign keys demand of tuples: that there is the one that is named, and that one which is
+//! Foreign keys' demands on tuples: that there is the one that is named, and that one which is
 //! named stays.
 //!
 //! A key is checked after a statement, and the statement is taken back if the check fails. The

@@ -9,7 +9,7 @@ use crate::path::{self, Path, Step};
 use rapidhash::v3::RapidSecrets;
 use std::cmp::Ordering;
 
-/// What an absent value is.
+/// The value of an absent field.
 pub(crate) const NIL: [u8; 1] = [0xc0];
 
 /// One part of a key.

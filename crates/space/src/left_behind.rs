@@ -10,7 +10,7 @@ thread_local! {
     static CLONED_BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A node of so many bytes is cloned: somebody else keeps it.
+/// Counts the clone of a node: somebody else keeps the node's bytes.
 #[inline]
 pub(crate) fn note_clone(bytes: usize) {
     CLONED_BYTES.set(CLONED_BYTES.get() + bytes);

@@ -1,4 +1,4 @@
-//! What a search of an index has come to, a few entries at a time.
+//! The progress of a search of an index, a few entries at a time.
 
 use crate::tuple::Tuple;
 
@@ -8,7 +8,7 @@ pub type Found<'a> = (u64, &'a Tuple);
 /// Entries that a search looks at before others may have a turn.
 pub(crate) const LOOKED_AT_ONCE: usize = 64;
 
-/// What a search has come to, after it looked at some entries at most.
+/// The result of a look at some entries at most.
 #[derive(Clone, Copy, Debug)]
 pub enum Looked<'a> {
     /// The next tuple.

@@ -121,7 +121,7 @@ impl Space {
     }
 
     /// Bytes that changes have left to copies of the space so far, if those still live: it only
-    /// grows. What a copy keeps of them is at most what came since it was made.
+    /// grows. A copy keeps at most the bytes that came since it was made.
     pub fn left_behind(&self) -> u64 {
         self.left_behind
     }

@@ -358,7 +358,7 @@ fn values_of_many_pieces_that_nobody_frees_do_not_exceed_the_limit() {
     }
 }
 
-/// What open transactions on spaces hold has limits of its own: nobody's writes are refused for it.
+/// Open transactions on spaces have limits of their own: nobody's writes are refused for them.
 #[test]
 fn uncommitted_tuples_leave_room_to_others() {
     /// The system space `_schema`.

@@ -208,7 +208,7 @@ impl SpaceCell {
         self.id
     }
 
-    /// What [`Space::left_behind`] says, unless somebody holds the space.
+    /// As [`Space::left_behind`], unless somebody holds the space.
     pub(crate) fn left_behind(&self) -> Option<u64> {
         self.content.try_lock().map(|content| content.space.left_behind())
     }

@@ -7,7 +7,8 @@
 //! T2 keeps           |    ...                |
 //! ```
 //!
-//! What several keep counts once in the sum: as what the one opened first may keep, if that is less.
+//! The sum counts bytes that several keep once: as those of the transaction opened first, if these
+//! are fewer.
 //! It is an upper bound: what is made after a copy and leaves again is counted as well while another
 //! copy has it for a moment. If too much is kept, the transactions that were opened first are asked
 //! to end; their connections' threads do that.
@@ -22,9 +23,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering:
 /// Bounds of what open transactions hold, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionLimits {
-    /// Of all together.
+    /// Limit of all transactions together.
     pub all: u64,
-    /// Of one connection's.
+    /// Limit of one connection's transactions.
     pub of_client: u64,
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct OpenTransactions {
     left: AtomicU64,
 }
 
-/// What a transaction holds, as others see it.
+/// A transaction's holdings, as others see them.
 pub(crate) struct Holding {
     number: u64,
     client: u64,
@@ -54,10 +55,10 @@ pub(crate) struct Holding {
 /// A copy of a space.
 struct Copied {
     of: SpaceCell,
-    /// What the space had left behind when it was copied, and bytes of the copy.
+    /// Bytes that the space had left behind when it was copied, and bytes of the copy.
     left_before: u64,
     bytes: u64,
-    /// What the space had left since, when somebody looked last.
+    /// Bytes that the space had left since, at the last look.
     left_since: u64,
 }
 
@@ -131,14 +132,14 @@ impl OpenTransactions {
     }
 }
 
-/// What copies of one space may keep: the first one, and the sum of all.
+/// Bytes that copies of one space may keep: the first one, and the sum of all.
 #[derive(Clone, Copy, Default)]
 struct KeptOfSpace {
     first: u64,
     sum: u64,
 }
 
-/// What is kept of spaces by transactions that were looked at.
+/// Bytes of spaces that the transactions keep which were looked at.
 #[derive(Default)]
 struct Kept {
     by_space: BTreeMap<SpaceId, KeptOfSpace>,
@@ -201,7 +202,7 @@ impl Kept {
 }
 
 impl Copied {
-    /// What it may keep of what the space has left, when somebody looked last.
+    /// Bytes that it may keep, as of the last look.
     fn keeps(&self) -> u64 {
         self.left_since.min(self.bytes)
     }
@@ -224,7 +225,7 @@ impl Holding {
         }
     }
 
-    /// What it may keep, when somebody looked last.
+    /// Bytes that all its copies may keep, as of the last look.
     fn keeps(&self) -> u64 {
         self.copies.lock().values().map(Copied::keeps).sum()
     }

@@ -69,7 +69,7 @@ impl Content {
 }
 
 impl<G: DerefMut<Target = Content>> Writes<G> {
-    /// Of spaces in the order of their numbers.
+    /// The guards are in the order of the spaces' numbers.
     pub(super) fn new(guards: SmallVec<[(SpaceId, G); 2]>) -> Writes<G> {
         Writes { guards, done: SmallVec::new(), bytes_delta: 0, dependency: Lsn::ZERO }
     }

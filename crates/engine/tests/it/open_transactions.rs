@@ -1,5 +1,5 @@
-//! What open transactions hold is counted and bounded: what they have written, and what changed
-//! spaces keep for their copies.
+//! Open transactions' memory is counted and bounded: tuples that they have written, and those that
+//! changed spaces keep for their copies.
 
 use crate::spaces::{Node, array, index_tuple, number, space_tuple};
 use ladon_engine::{Interactive, TransactionLimits};
@@ -10,7 +10,7 @@ use ladon_system_spaces as system;
 const SPACE: u32 = 512;
 const TUPLES: u64 = 1_000;
 const TEXT_BYTES: usize = 1_000;
-/// What all tuples take, about.
+/// Bytes of all tuples, about.
 const ALL: u64 = TUPLES * TEXT_BYTES as u64;
 const NO_LIMITS: TransactionLimits = TransactionLimits { all: u64::MAX, of_client: u64::MAX };
 
@@ -124,7 +124,7 @@ fn put(node: &Node, open: &mut Interactive, id: u64) -> Result<(), BoxError> {
     open.write(&node.keyspace, SPACE, Statement::Replace(&tuple)).map(drop)
 }
 
-/// What is written and not committed has bounds, which others' data does not feel.
+/// Uncommitted data has bounds, which others' data does not feel.
 #[test]
 fn uncommitted_data_is_refused_at_its_own_bounds() {
     let node = node();

@@ -1,5 +1,5 @@
-//! What a commit repeats may do something else than it did: a REPLACE then finds a tuple where there
-//! was none. Foreign keys, of other fields than primary keys, hold all the same.
+//! A statement that a commit repeats may do something else than it did: a REPLACE then finds a tuple
+//! where there was none. Foreign keys, of other fields than primary keys, hold all the same.
 
 use crate::foreign_keys::{CITY, USER, city, define, defined, format_with, index, nullable_index};
 use crate::foreign_keys::{map, row};

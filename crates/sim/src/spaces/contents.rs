@@ -119,7 +119,7 @@ pub(crate) struct Table {
     pub(crate) is_strict: bool,
 }
 
-/// What a statement did.
+/// The rows that a statement showed, took out and put in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) shown: Option<Rc<Row>>,

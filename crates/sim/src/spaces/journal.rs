@@ -538,7 +538,7 @@ impl Journal {
     }
 }
 
-/// What the foreign key looks up in the other space.
+/// The foreign key's look-up in the other space.
 fn looked_up(space: usize, done: &Result<Change, u32>) -> Option<(usize, Selection)> {
     let [left, came] = done.as_ref().ok()?.groups();
     let (of, group) = match space {

@@ -47,13 +47,13 @@ pub(super) enum Done {
     Wrote(Statement, Result<Change, u32>),
     /// A statement that the foreign key refused. That depends on all in the bound spaces.
     Refused,
-    /// What the foreign key looked up; no client was shown it.
+    /// A look-up of the foreign key; no client was shown it.
     LookedUp(Selection, Result<Rows, u32>),
     Selected(Selection, Result<Rows, u32>),
     Counted(u64),
 }
 
-/// What doing a step again shows.
+/// The result of doing a step again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {
     /// The same.
@@ -182,7 +182,7 @@ impl Transaction {
         self.again(state) == Again::Different
     }
 
-    /// What its steps show of these contents.
+    /// The result of doing all its steps again on these contents.
     fn again(&self, state: &State) -> Again {
         let mut tables = state.tables.clone();
         let mut all = Again::Same;
