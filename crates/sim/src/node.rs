@@ -466,13 +466,7 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         let key = Key { bytes, hash: keyspace.hash(bytes) };
         // A key of another type, or none, is left alone.
         let _ = match canary {
-            Canary::BitLost => tx
-                .edit_string(db, key, 0, |bytes| {
-                    let Some(at) = bytes.iter().rposition(|&byte| byte != 0) else { return 0..0 };
-                    bytes[at] &= bytes[at] - 1;
-                    at..at + 1
-                })
-                .map(drop),
+            Canary::BitLost => tx.edit_string(db, key, 0, lose_bit).map(drop),
             Canary::DeliveredTwice => tx
                 .stream_change(db, key, |edit| {
                     if edit.group(b"g").is_some() {
@@ -494,6 +488,13 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
     }
     // Not in the log: the next recovery errs again.
     tx.commit(|_| Lsn::ZERO);
+}
+
+/// Clears the last bit that is set; returns the bytes that have changed.
+fn lose_bit(bytes: &mut [u8]) -> std::ops::Range<usize> {
+    let Some(at) = bytes.iter().rposition(|&byte| byte != 0) else { return 0..0 };
+    bytes[at] &= bytes[at] - 1;
+    at..at + 1
 }
 
 /// Has the node tell what it evicts and whom it serves, in the inbox of thread `tells`.
