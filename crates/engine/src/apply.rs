@@ -7,6 +7,7 @@
 
 use crate::access::AccessNow;
 use crate::checkpoint_coverage::CheckpointCoverage;
+use crate::key::Key;
 use crate::keyspace::{Keyspace, Locks};
 use crate::libraries::Library;
 use crate::object::Object;
@@ -14,7 +15,7 @@ use crate::partition::{PARTITIONS, Weight, partition_of};
 use crate::save::SavedBlock;
 use crate::space::{RecoveringSpaces, SpaceFault, SpaceReplay};
 use crate::table::entry::ValueInit;
-use crate::tx::{Key, put_entry, remove_entry};
+use crate::tx::{put_entry, remove_entry};
 use crate::types::{self, string, string_op};
 use ladon_record::{
     Change, ChangeError, Changes, DbId, KeyHash, LibraryBody, Lsn, SpaceId, UnixMillis, ValueKind,

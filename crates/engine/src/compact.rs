@@ -8,14 +8,13 @@
 //! **Not moved:** the elements of collections on tables or trees, chunks of long lists, and
 //! anything longer than 32 KiB.
 
+use crate::compaction::State;
 use crate::keyspace::Keyspace;
 use crate::partition::PARTITIONS;
 use crate::pieces::{Pieces, touch_ahead};
-use crate::table::LocalHash;
 use crate::table::arena::PAGES;
 use crate::table::compact::Work;
-use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Free memory within slabs up to this is ignored: each size has a slab in use, and each partition
 /// a page.
@@ -47,36 +46,6 @@ pub fn purge_memory(all: bool) {
 /// at once if another thread of this process does so already.
 pub fn touch_memory_ahead() {
     touch_ahead(&[Pieces::blocks(), &PAGES]);
-}
-
-/// Progress of compaction.
-#[derive(Default)]
-pub(crate) struct Compaction {
-    state: Mutex<State>,
-    is_allowed: AtomicBool,
-    is_running: AtomicBool,
-    /// Monotonic time of the next slice.
-    next_ns: AtomicU64,
-    slack_bytes: AtomicU64,
-}
-
-#[derive(Default)]
-struct State {
-    /// Bytes free within tables' slabs of small entries, in the last pass and so far in this one.
-    small_free: usize,
-    small_free_so_far: usize,
-    partition: usize,
-    db: usize,
-    at: LocalHash,
-    /// Whether all tables are visited, not only those with sparse slabs of their own.
-    everything: bool,
-    moved_in_pass: usize,
-    /// The free bytes after a pass that moved almost nothing. Until that number has changed much,
-    /// another pass would move as little.
-    futile_at: usize,
-    /// The state of memory when the last pass began, and the time of that.
-    seen: (u64, usize),
-    looked_ms: u64,
 }
 
 impl Keyspace {

@@ -7,7 +7,7 @@
 //! server: which keys changed, in whatever way, and who has read which. That is all one batch for a
 //! transaction, in its order.
 
-use crate::tx::Key;
+use crate::key::Key;
 use ladon_record::{KeyHasher, Lsn, varint};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -11,7 +11,8 @@ use crate::access::{AccessNow, Tracking, next_random};
 use crate::keyspace::Keyspace;
 use crate::partition::{PARTITIONS, partition_of};
 use crate::table::entry::EntryRef;
-use crate::tx::{Candidate, Scratch, Tx};
+use crate::tx::evict::Candidate;
+use crate::tx::{Scratch, Tx};
 use ladon_record::{DbId, Lsn, Record};
 
 /// Which keys may be evicted, and in what order.

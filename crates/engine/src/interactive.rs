@@ -14,6 +14,10 @@
 //! conflict is found at the commit, and only where a result would differ: two transactions that
 //! replace tuples of one space do not conflict.
 //!
+//! A repeated statement may do something else than it did, if nobody was shown that: a REPLACE may
+//! find a tuple where there was none. A foreign key was checked for what it did first, so it is a
+//! conflict if the key would read something else now.
+//!
 //! A read of many tuples is not repeated: it conflicts with every change of its space. Each space
 //! is copied at a moment of its own; the commit finds what did not fit together. A change of any
 //! definition conflicts with every open transaction, as in Tarantool.
@@ -25,24 +29,27 @@ pub use commit::{Commit, CommitPace};
 
 use crate::keyspace::Keyspace;
 use crate::space::{
-    Content, Spaces, check_written, conflict, no_such_space, transaction_too_large,
+    Content, Holding, OpenTransactions, Spaces, TransactionLimits, check_written, conflict,
+    no_such_space, too_many_transactions, transactions_too_large,
 };
 use crate::tx::{Garbage, Scratch};
-use commit::Repetition;
+use commit::{Planted, Repetition};
 use encoded::Encoded;
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
-    BoxError, ErrorCode, Looked, OwnedStatement, Selected, Space, Statement, Tuple, Written,
+    BoundFields, BoxError, Looked, OwnedStatement, Selected, Space, Statement, Tuple, Written,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// A read that has to look more often is not repeated at the commit. A look finds a tuple; or, in an
 /// index without an order, it passes some that are not selected.
 const REPEATED_LOOKS_MAX: usize = 1_000;
-/// What a transaction may hold, and those of a connection together.
-const BYTES_MAX: usize = 64 << 20;
+/// Limit of what a connection's transactions may have written, and of what it takes to repeat that,
+/// unless somebody says otherwise.
+const BYTES_MAX: u64 = 64 << 20;
+/// A connection may always have written this much, however much others have.
+const LITTLE_BYTES: usize = 64 << 10;
 /// What a changed tuple costs beside its bytes: nodes of the indexes that are copied. So does each
 /// of its keys in multikey indexes.
 const STEP_BYTES: usize = 512;
@@ -56,11 +63,12 @@ pub struct Interactive {
     repetition: Option<Repetition>,
     /// The commit has asked the writers of its spaces to wait.
     is_urgent: bool,
-    /// Testing only: the first read of a space is not looked at again.
-    skips_read: bool,
-    /// Bytes held, as they are counted in `total`.
+    planted: Planted,
+    /// Bytes of what it has written, as all count them.
     bytes: usize,
-    total: Arc<AtomicI64>,
+    all: Arc<OpenTransactions>,
+    holding: Arc<Holding>,
+    limits: TransactionLimits,
 }
 
 /// A space that the transaction has read or written.
@@ -74,6 +82,8 @@ struct Touched {
     is_read_whole: bool,
     /// How often the steps were begun to be repeated.
     rounds: u32,
+    /// Fields that foreign keys read of tuples that it wrote, if there are keys.
+    bound: Option<BoundFields>,
 }
 
 /// A copy of a space, and what the transaction did to it.
@@ -91,7 +101,7 @@ struct View {
 /// What was done and shown.
 enum Step {
     /// The statement, its result, and how many keys of multikey indexes it made and removed.
-    Wrote(OwnedStatement, Result<Written, ErrorCode>, usize),
+    Wrote(OwnedStatement, Result<Written, BoxError>, usize),
     /// What was selected, and how often the selection had to look.
     Selected(Selected, Vec<Tuple>, usize),
 }
@@ -119,16 +129,25 @@ impl View {
 }
 
 impl Interactive {
-    /// A transaction that has done nothing.
+    /// A transaction that has done nothing, of no client.
     pub fn new(spaces: &Spaces) -> Interactive {
+        let limits = TransactionLimits { all: u64::MAX, of_client: BYTES_MAX };
+        Interactive::opened_by(0, spaces, limits)
+    }
+
+    /// A transaction of a client that has done nothing.
+    pub fn opened_by(client: u64, spaces: &Spaces, limits: TransactionLimits) -> Interactive {
+        let all = Arc::clone(&spaces.transactions);
         Interactive {
             schema_version: 0,
             touched: BTreeMap::new(),
             repetition: None,
             is_urgent: false,
-            skips_read: false,
+            planted: Planted::default(),
             bytes: 0,
-            total: spaces.bytes_counter(),
+            holding: all.add(client),
+            all,
+            limits,
         }
     }
 
@@ -180,6 +199,7 @@ impl Interactive {
         for other in linked {
             self.touch(keyspace, *other)?;
         }
+        self.bind(id, linked);
         let result = statement.run(&mut self.touch(keyspace, id)?.view.space);
         let mut reads = Vec::new();
         if let Ok(written) = &result {
@@ -200,6 +220,16 @@ impl Interactive {
         result
     }
 
+    /// Notes what foreign keys read of the tuples of a space that is to be written. It and those
+    /// that keys bind to it are touched, and no definition changes as long as it is open.
+    fn bind(&mut self, id: SpaceId, linked: &[SpaceId]) {
+        let is_bound = |touched: &Touched| touched.bound.is_some();
+        let Some(own) = self.touched.get(&id).filter(|own| !is_bound(own)) else { return };
+        let def_of = |id: &SpaceId| Some(self.touched.get(id)?.view.space.def());
+        let bound = BoundFields::of(own.view.space.def(), linked.iter().filter_map(def_of));
+        self.touched.entry(id).and_modify(|own| own.bound = Some(bound));
+    }
+
     /// The LSN that all depends on that it has shown.
     pub fn depends(&self) -> Lsn {
         self.touched.values().map(|touched| touched.view.changed).max().unwrap_or(Lsn::ZERO)
@@ -218,30 +248,52 @@ impl Interactive {
             if held.gone {
                 return Err(no_such_space(id));
             }
+            self.holding.copied(cell, &held);
             self.touched.insert(id, Touched::of(View::of(&held)));
         }
         Ok(self.touched.get_mut(&id).expect("it was just put in"))
     }
 
-    /// Bytes that it holds.
+    /// Bytes of what it has written, and of what it takes to repeat that.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether there is room for more beside transactions that hold this many bytes.
+    /// Whether something is written.
+    pub fn is_written(&self) -> bool {
+        self.touched.values().any(|touched| touched.view.is_written)
+    }
+
+    /// Whether it was asked to end, because too much memory is kept for it.
+    pub fn has_to_end(&self) -> bool {
+        self.holding.has_to_end()
+    }
+
+    /// Whether there is room for more beside its client's other transactions, which have written
+    /// this many bytes, and beside those of others. Others leave a little to everybody.
     ///
     /// # Errors
     /// `MEMORY_ISSUE`.
-    pub fn check_room(beside: usize) -> Result<(), BoxError> {
-        if beside > BYTES_MAX { Err(transaction_too_large(BYTES_MAX)) } else { Ok(()) }
+    pub fn check_room(&self, beside: usize) -> Result<(), BoxError> {
+        let own = self.bytes + beside;
+        if own as u64 > self.limits.of_client {
+            return Err(transactions_too_large(self.limits.of_client));
+        }
+        if own > LITTLE_BYTES && self.all.written() > self.limits.all {
+            return Err(too_many_transactions(self.limits.all));
+        }
+        Ok(())
     }
 
     /// Counts what a step holds.
     fn hold(&mut self, bytes: usize) -> Result<(), BoxError> {
         let bytes = bytes + STEP_BYTES;
         self.bytes += bytes;
-        self.total.fetch_add(bytes as i64, Relaxed);
-        Interactive::check_room(self.bytes)
+        self.all.count_written(bytes as i64);
+        match self.bytes as u64 > self.limits.of_client {
+            true => Err(transactions_too_large(self.limits.of_client)),
+            false => Ok(()),
+        }
     }
 
     /// Ends the transaction without a trace.
@@ -274,7 +326,7 @@ fn shown_by(selected: &Selected, space: &Space) -> Option<(Vec<Tuple>, usize)> {
 
 impl Touched {
     fn of(view: View) -> Touched {
-        Touched { view, steps: Vec::new(), work: 0, is_read_whole: false, rounds: 0 }
+        Touched { view, steps: Vec::new(), work: 0, is_read_whole: false, rounds: 0, bound: None }
     }
 
     /// Notes what a statement did, or its error. Returns the bytes that this holds.
@@ -287,6 +339,7 @@ impl Touched {
         let kept = OwnedStatement::from(statement);
         let mut bytes = kept.bytes();
         let mut keys = 0;
+        bytes += result.as_ref().err().map_or(0, |error| error.message.len());
         if let Ok(written) = result {
             self.view.note(written);
             bytes += written.new.as_ref().map_or(0, Tuple::memory);
@@ -294,8 +347,7 @@ impl Touched {
             keys = changed.map(|tuple| self.view.space.multikeys(tuple.bytes()) as usize).sum();
         }
         bytes += keys * STEP_BYTES + self.view.changes.bytes();
-        let noted = result.clone().map_err(|error| error.code);
-        self.keep(Step::Wrote(kept, noted, keys));
+        self.keep(Step::Wrote(kept, result.clone(), keys));
         bytes - before
     }
 
@@ -307,6 +359,7 @@ impl Touched {
 
 impl Drop for Interactive {
     fn drop(&mut self) {
-        self.total.fetch_sub(self.bytes as i64, Relaxed);
+        self.all.count_written(-(self.bytes as i64));
+        self.all.remove(&self.holding);
     }
 }

@@ -4,7 +4,7 @@
 //! holds one.
 
 use crate::access::AccessRules;
-use crate::compact::Compaction;
+use crate::compaction::Compaction;
 use crate::events::{CopySink, EventClass, EventSink, Wanted};
 use crate::libraries::Libraries;
 use crate::locked::{Locked, PartitionSet};

@@ -10,10 +10,12 @@ mod access;
 mod apply;
 mod checkpoint_coverage;
 mod compact;
+mod compaction;
 mod events;
 mod evict;
 mod expiry;
 mod interactive;
+mod key;
 mod keyspace;
 mod libraries;
 mod locked;
@@ -45,6 +47,7 @@ pub use events::{
 };
 pub use evict::{Choice, Evicted, Evictor, Victims};
 pub use interactive::{Commit, CommitPace, Interactive};
+pub use key::Key;
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks};
 pub use libraries::{Library, LibraryCounts};
 pub use locked::Grown;
@@ -56,14 +59,16 @@ pub use preparation::{Preparation, Progress};
 pub use preparation_limits::PreparationLimits;
 pub use save::{SaveCursor, SavedBlock};
 pub use space::{
-    Catalog, DefinitionTurn, MOUNTS_DATABASE, Mount, SpaceCell, SpaceTx, Spaces, defines,
-    described_space,
+    Catalog, DefinitionTurn, MOUNTS_DATABASE, Mount, SpaceCell, SpaceTx, Spaces, TransactionLimits,
+    defines, described_space,
 };
 pub use table::entry::{EntryRef, ValueRef};
-pub use tx::{
-    CommitLimits, CountError, Garbage, Key, Look, Misplaced, Scores, Scratch, Stored, StreamEdit,
-    StringTooLong, Tx, TxCounters, Written,
-};
+pub use tx::sorted_sets::Scores;
+pub use tx::stored::{Misplaced, Stored};
+pub use tx::streams::StreamEdit;
+pub use tx::strings::{CountError, Written};
+pub use tx::values::Look;
+pub use tx::{CommitLimits, Garbage, Scratch, StringTooLong, Tx, TxCounters};
 pub use types::Limits;
 pub use types::collection::{Collection, Env, WrongType};
 pub use wait::{Claim, Place, ReadyKey, Waiter};

@@ -7,7 +7,7 @@ mod abort;
 mod audit;
 mod databases;
 mod events;
-mod evict;
+pub(crate) mod evict;
 mod expiry;
 mod grow;
 mod hashes;
@@ -18,16 +18,17 @@ mod lookup;
 mod rebuild;
 mod recount;
 mod sets;
-mod sorted_sets;
-mod stored;
-mod streams;
-mod strings;
+pub(crate) mod sorted_sets;
+pub(crate) mod stored;
+pub(crate) mod streams;
+pub(crate) mod strings;
 mod undo;
-mod values;
+pub(crate) mod values;
 mod waits;
 
 use crate::access::Use;
 use crate::events::{Collected, EventClass};
+use crate::key::Key;
 use crate::keyspace::Keyspace;
 use crate::locked::Locked;
 use crate::object::Object;
@@ -41,15 +42,6 @@ use ladon_record::{Change, ChangeBuffer, DbId, KeyHash, LargeRecord, Lsn, Record
 use std::any::Any;
 use std::sync::Arc;
 use thiserror::Error;
-
-/// A key and its hash.
-#[derive(Clone, Copy, Debug)]
-pub struct Key<'a> {
-    /// The key's bytes.
-    pub bytes: &'a [u8],
-    /// `Keyspace::hash` of them.
-    pub hash: KeyHash,
-}
 
 /// What a thread's transactions did since the counters were last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,6 +88,9 @@ pub struct Scratch {
     /// Testing only: a commit on spaces does not look at the first read, which the simulator must
     /// notice.
     pub skipped_read_canary: bool,
+    /// Testing only: a commit does not check the foreign keys of what it repeats, which the
+    /// simulator must notice.
+    pub skipped_keys_canary: bool,
     /// Testing only: limits of commits on spaces instead of the usual ones.
     pub commit_limits: Option<CommitLimits>,
     /// Testing only: limits of preparations of definitions instead of the usual ones.
@@ -130,13 +125,7 @@ impl Scratch {
     }
 }
 
-pub use evict::Candidate;
-pub use sorted_sets::Scores;
-pub use stored::{Misplaced, Stored};
-pub use streams::StreamEdit;
-pub use strings::{CountError, Written};
 use undo::Undo;
-pub use values::Look;
 
 /// A value that takes long to drop.
 pub struct Garbage {

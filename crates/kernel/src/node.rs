@@ -23,7 +23,7 @@ use crate::statistics::latency_events::LatencyEvents;
 use crate::statistics::rates::{Rates, Sampler};
 use crate::statistics::stats::ThreadStats;
 use crate::tracking::registry::{self as trackers, Tracking};
-use ladon_engine::{Keyspace, Locks, Scratch, Tx};
+use ladon_engine::{Keyspace, Locks, Scratch, TransactionLimits, Tx};
 use ladon_platform::{Clock, Process, SystemProcess};
 use ladon_record::{Gate, KeyHasher, Lsn};
 use ladon_settings::Settings;
@@ -322,10 +322,12 @@ impl Node {
 
     /// Bytes of the data and its tables, free memory within slabs, removed values that are not
     /// freed yet, the clients' buffers, the table of what they have read, the libraries of
-    /// functions, and scripts: what `maxmemory` limits, as in Redis.
+    /// functions, and scripts: what `maxmemory` limits, as in Redis. And what open transactions on
+    /// spaces hold, which has limits of its own.
     #[inline]
     pub fn used_memory(&self) -> u64 {
         self.data_memory()
+            + self.keyspace.spaces.transaction_bytes()
             + self.keyspace.slack_bytes()
             + self.lazy_free.pending_bytes()
             + self.clients_memory()
@@ -345,6 +347,7 @@ impl Node {
     pub fn overhead_memory(&self) -> u64 {
         self.fixed_bytes
             + self.clients_memory()
+            + self.keyspace.spaces.transaction_bytes()
             + self.tracking.bytes() as u64
             + self.keyspace.library_bytes()
             + self.scripts.cache.bytes() as u64
@@ -369,6 +372,26 @@ impl Node {
             + self.tracking.bytes() as u64
             + self.keyspace.library_bytes()
             + self.scripts.cache.bytes() as u64
+    }
+
+    /// Limits of what open transactions on spaces hold.
+    pub fn transaction_limits(&self) -> TransactionLimits {
+        TransactionLimits {
+            all: self.settings.transaction_memory(),
+            of_client: self.settings.client_transaction_memory(),
+        }
+    }
+
+    /// Looks what spaces have left to open transactions, and asks some to end while that is too
+    /// much.
+    pub fn look_at_transactions(&self) {
+        let asked = self.keyspace.spaces.look_at_transactions(self.transaction_limits());
+        if asked > 0 {
+            tracing::warn!(
+                "{asked} transactions end: what they keep of changed spaces takes more than \
+                 transaction-memory or client-transaction-memory allows"
+            );
+        }
     }
 
     /// The maximum observed value of [`Node::used_memory`].

@@ -188,6 +188,13 @@ settings! {
         /// that expire first (`ttl`), or any (`random`).
         maxmemory_policy: EvictionPolicy =
             Setting::choice("maxmemory-policy", EvictionPolicy::NAMES, "noeviction");
+        /// Bytes that open transactions over IPROTO may hold together, besides `maxmemory`: what they
+        /// have written, and what others have replaced since that they still see. With more of the
+        /// one, they may write no more; with more of the other, those that were opened first end.
+        transaction_memory: u64 = Setting::memory("transaction-memory", MB, "256mb");
+        /// As `transaction-memory`, of one connection's transactions.
+        client_transaction_memory: u64 =
+            Setting::memory("client-transaction-memory", MB, "64mb");
         /// Number of keys sampled for each one that is evicted.
         maxmemory_samples: usize = Setting::integer("maxmemory-samples", 1, 64, "5");
         /// How long a command may spend on evictions: 0 to 10 mean up to 500 microseconds, each

@@ -434,7 +434,8 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::OvertakenStream
         | Canary::MissedWrites
         | Canary::UncheckedWrites
-        | Canary::TuplesLost => return,
+        | Canary::TuplesLost
+        | Canary::UncheckedKeys => return,
         Canary::IndexForgotten => return spaces::forget_indexes(keyspace),
         Canary::DeliveredTwice => &[b"x0", b"x1"],
         Canary::SentForgotten => &[b"y0", b"y1"],
@@ -577,6 +578,9 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
     }
     if canary == Canary::SkippedRead {
         worker.plant_skipped_reads();
+    }
+    if canary == Canary::UncheckedKeys {
+        worker.plant_unchecked_keys();
     }
     if canary == Canary::UnwokenReader {
         worker.plant_unwoken_readers();

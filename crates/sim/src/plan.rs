@@ -84,6 +84,8 @@ pub enum Canary {
     UncheckedWrites,
     /// Recovery loses the tuples of a space whose primary index has changed since the checkpoint.
     TuplesLost,
+    /// A commit on spaces does not check the foreign keys of what it repeats.
+    UncheckedKeys,
 }
 
 /// Which definitions of spaces clients change besides the usual.
@@ -253,7 +255,20 @@ impl Plan {
         plan.add_producers(random, canary);
         plan.add_spaces(random, canary);
         plan.add_definitions(random, canary);
+        plan.bind_spaces(random, canary);
         plan
+    }
+
+    /// A foreign key between spaces whose definitions stay. With a generator of its own.
+    fn bind_spaces(&mut self, random: &Random, canary: Canary) {
+        let mut more = Random::new(random.clone().next_u64() ^ 0xf0e1);
+        let is_fit = self.spaces.is_some() && self.space_habits.redefine.is_none();
+        let may_be = canary == Canary::None && is_fit && more.chance(1, 3);
+        self.space_habits.binds = may_be || canary == Canary::UncheckedKeys;
+        if canary == Canary::UncheckedKeys {
+            // It takes three to meet, in a certain order.
+            (self.space_clients, self.steps) = (8, 3_000);
+        }
     }
 
     /// Idempotent producers, and publishers that wait. A generator of its own again.
@@ -284,6 +299,7 @@ impl Plan {
                 | Canary::MissedWrites
                 | Canary::UncheckedWrites
                 | Canary::TuplesLost
+                | Canary::UncheckedKeys
         );
         if is_of_spaces || canary == Canary::None && more.chance(1, 3) {
             self.spaces = Some(more.next_u64());
@@ -312,7 +328,7 @@ impl Plan {
             _ => return,
         };
         let crowd = canary == Canary::None && more.chance(1, 8);
-        self.space_habits = Habits { redefine: Some(redefine), crowd };
+        self.space_habits = Habits { redefine: Some(redefine), crowd, binds: false };
         if crowd {
             // The many tuples would take it, and their selections too many turns.
             (self.memory, self.small_is_large) = (None, false);
@@ -420,7 +436,7 @@ impl Plan {
             producers: None,
             spaces: None,
             space_clients: 0,
-            space_habits: Habits { redefine: None, crowd: false },
+            space_habits: Habits { redefine: None, crowd: false, binds: false },
             commit_limits: CommitLimits { work: 32, rounds_without_waiting: 2 },
             preparation_limits: PreparationLimits::default(),
             floods: random.chance(1, 5),

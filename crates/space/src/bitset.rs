@@ -4,9 +4,10 @@
 //! its value, so a search reads the tree's nodes one after the other and looks at no tuple; it
 //! begins where values with the bits that are asked for can begin.
 
-use crate::index::Entry;
+use crate::entry::Entry;
+use crate::iterator_type::IteratorType;
 use crate::key::{Key, KeyDef};
-use crate::select::{IteratorType, LOOKED_AT_ONCE, Looked};
+use crate::looked::{LOOKED_AT_ONCE, Looked};
 use crate::tree::{Hints, Tree};
 use ladon_msgpack::Value;
 

@@ -8,7 +8,7 @@ use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
 use crate::foreign_key::ForeignKey;
 use crate::format::{Field, Format};
-use crate::key::Part;
+use crate::key_part::Part;
 use crate::path::{Path, Step};
 use crate::rtree::Distance;
 use crate::rtree::bounds::{DIMENSIONS_DEFAULT, DIMENSIONS_MAX};

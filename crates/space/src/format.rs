@@ -2,7 +2,7 @@
 
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::FieldType;
-use crate::key::Part;
+use crate::key_part::Part;
 use crate::path::{self, Step};
 use ladon_msgpack::{self as msgpack, Value, write};
 use std::borrow::Cow;

@@ -15,6 +15,7 @@ use crate::space::Space;
 use crate::statement::Written;
 use crate::tuple::Tuple;
 use crate::tuple_walk::TupleWalk;
+use std::sync::Arc;
 
 /// A space of this number, as it is now: the one that is checked, and those that its new foreign
 /// keys name.
@@ -105,6 +106,19 @@ impl FormatCheck {
     /// The space as it was at the beginning.
     pub(crate) fn into_space(self) -> Space {
         self.walk.space
+    }
+}
+
+impl Space {
+    /// As [`Space::alter`], with a definition whose demands the tuples are known to meet. Returns
+    /// what is left, which may take long to drop.
+    ///
+    /// # Errors
+    /// As [`Space::alter`], if other indexes that came meanwhile do not go with it.
+    pub fn adopt_format(&mut self, check: FormatCheck) -> Result<Space, BoxError> {
+        let rules = self.planned_rules(check.def())?;
+        (self.def, self.rules) = (check.def().clone(), Arc::new(rules));
+        Ok(check.into_space())
     }
 }
 

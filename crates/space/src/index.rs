@@ -3,40 +3,19 @@
 
 use crate::collation::Collation;
 use crate::definition::{IndexDef, IndexKind};
+use crate::entry::Entry;
 use crate::error::BoxError;
 use crate::hash_table::SegmentedTable;
 use crate::hint_window::Side;
 use crate::key::{Key, KeyDef};
+use crate::key_part::Part;
+use crate::looked::Found;
 use crate::rtree::Rtree;
 use crate::rtree::bounds::{self, Bounds};
-use crate::tree::{Item, Path, Tree};
+use crate::tree::{Path, Tree};
 use crate::tuple::Tuple;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use smallvec::SmallVec;
-
-/// A tuple in a tree, with its key's hint: most comparisons need no look at the tuple.
-#[derive(Clone)]
-pub(crate) struct Entry {
-    pub(crate) hint: u64,
-    pub(crate) tuple: Tuple,
-}
-
-impl Item for Entry {
-    #[inline]
-    fn hint(&self) -> u64 {
-        self.hint
-    }
-
-    #[inline]
-    fn fetch(&self) {
-        self.tuple.fetch();
-    }
-
-    #[inline]
-    fn fetch_all(&self) {
-        self.tuple.fetch_all();
-    }
-}
 
 /// Lengths at which a growing tree looks what its hints should show. All of them are short, because
 /// the hints of all tuples change.
@@ -51,9 +30,6 @@ pub(crate) enum Store {
     Hash(SegmentedTable),
     Rtree(Rtree),
 }
-
-/// A tuple, and the hint of the key by which it was found.
-pub type Found<'a> = (u64, &'a Tuple);
 
 /// Where a tuple was found in an index, if the index can say it.
 pub(crate) struct Place(Option<Path>);
@@ -81,7 +57,7 @@ pub struct Index {
 impl Index {
     /// An index without tuples; `primary` are the parts of the primary key, none for the primary
     /// index.
-    pub(crate) fn new(def: IndexDef, primary: &[crate::key::Part], seed: u64) -> Index {
+    pub(crate) fn new(def: IndexDef, primary: &[Part], seed: u64) -> Index {
         let mut own = def.parts.clone();
         if def.kind == IndexKind::Bitset {
             // Bits are those of the bytes.

@@ -85,6 +85,39 @@ impl IndexBuild {
     }
 }
 
+impl Space {
+    /// Checks that an index which was built beside the space goes with the other indexes that there
+    /// are now.
+    ///
+    /// # Errors
+    /// As [`Space::create_index`].
+    pub fn check_adopted(&self, build: &IndexBuild) -> Result<(), BoxError> {
+        self.planned_index(build.def().clone()).map(drop)
+    }
+
+    /// Adds an index that was built beside the space, has followed all of its changes, and was
+    /// checked. It takes the place of the one with its number, if there is one. Returns what is
+    /// left, which may take long to drop.
+    ///
+    /// # Errors
+    /// As [`Space::check_adopted`].
+    pub fn adopt_index(&mut self, build: IndexBuild) -> Result<Space, BoxError> {
+        let rules = self.rules_with(&self.def, Some(build.def()))?;
+        let (index, others, before) = build.into_parts();
+        self.left_behind += self.indexes.iter().map(|index| index.bytes() as u64).sum::<u64>();
+        if index.def.id == 0 {
+            self.indexes.truncate(1);
+            self.indexes.extend(others);
+        }
+        match self.indexes.binary_search_by_key(&index.def.id, |other| other.def.id) {
+            Ok(at) => self.indexes[at] = index,
+            Err(at) => self.indexes.insert(at, index),
+        }
+        self.set_rules(rules);
+        Ok(before)
+    }
+}
+
 /// Begins to fetch the places of tuples: each would wait for the memory of its own.
 fn fetch_ahead(index: &Index, others: &[Index], tuples: &[&Tuple]) {
     let sought: SmallVec<[Sought<'_>; 32]> =

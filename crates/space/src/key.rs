@@ -1,97 +1,19 @@
 //! What an index orders by: parts of tuples, taken out, compared, hinted and hashed.
 
-use crate::collation::Collation;
 use crate::compare;
+use crate::entry::Entry;
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields;
 use crate::hint_window::{HintWindow, Side};
-use crate::index::Entry;
+use crate::key_part::{NIL, Part};
 use crate::multikey::Elements;
-use crate::path::{self, Path, Step};
 use crate::tree::Hints;
 use crate::tuple::Tuple;
 use ladon_msgpack::{self as msgpack, Value, write};
 use rapidhash::v3::RapidSecrets;
 use std::cmp::Ordering;
 use std::ops::Range;
-
-/// One part of a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The field's number, from 0.
-    pub field: u32,
-    /// Where in the field its values are.
-    pub path: Path,
-    /// The type of its values.
-    pub kind: FieldType,
-    /// Whether it may be nil or absent.
-    pub is_nullable: bool,
-    /// Whether the index leaves out tuples in which it is nil.
-    pub exclude_null: bool,
-    /// How strings compare.
-    pub collation: Collation,
-}
-
-impl Part {
-    /// Whether both are of the same values.
-    pub fn is_same_place(&self, other: &Part) -> bool {
-        self.field == other.field && self.path == other.path
-    }
-
-    /// How messages name the values.
-    pub fn label(&self) -> String {
-        let field = u64::from(self.field) + 1;
-        if self.path.is_empty() {
-            return field.to_string();
-        }
-        let steps: String = self.path.steps().iter().map(ToString::to_string).collect();
-        format!("[{field}]{steps}")
-    }
-
-    /// The array whose elements the values are in, if the path has a `[*]`: the field's number and
-    /// the steps to it.
-    pub(crate) fn array(&self) -> Option<(u32, &[Step])> {
-        self.path.in_front_of_each().map(|steps| (self.field, steps))
-    }
-
-    fn is_plain(&self) -> bool {
-        self.collation.is_strict() && self.path.is_empty()
-    }
-
-    /// As [`part_of`], of a part with a path; `hint` says which element of an array.
-    fn value_of<'a>(&self, tuple: &'a [u8], hint: u64) -> &'a [u8] {
-        let value = match self.path.behind_each() {
-            Some(steps) => Elements::at(tuple, hint).and_then(|value| path::follow(value, steps)),
-            None => fields::from_field(tuple, self.field)
-                .and_then(|field| path::follow(field, self.path.steps())),
-        };
-        value.unwrap_or(&NIL)
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        match self.collation {
-            Collation::Unicode(unicode) => compare::collated(unicode, a, b),
-            Collation::None | Collation::Binary => compare::values(a, b),
-        }
-    }
-
-    fn hint(&self, value: &[u8]) -> u64 {
-        match self.collation {
-            Collation::Unicode(unicode) => compare::collated_hint(unicode, value),
-            Collation::None | Collation::Binary => {
-                compare::hint(self.kind, self.is_nullable, value)
-            }
-        }
-    }
-
-    fn hash(&self, secrets: &RapidSecrets, value: &[u8]) -> u64 {
-        match self.collation {
-            Collation::Unicode(unicode) => compare::collated_hash(secrets, unicode, value),
-            Collation::None | Collation::Binary => compare::hash(secrets, value),
-        }
-    }
-}
 
 /// A key of a request: MessagePack values, a prefix of an index's parts.
 #[derive(Clone, Copy, Debug)]
@@ -478,8 +400,6 @@ impl KeyDef {
         key
     }
 }
-
-const NIL: [u8; 1] = [0xc0];
 
 /// The string that a tuple's key begins with; an empty one without a tuple.
 fn first_string<'a>(part: &Part, tuple: Option<&'a Tuple>) -> &'a [u8] {

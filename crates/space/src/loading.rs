@@ -1,9 +1,10 @@
 //! Loading a space from a checkpoint and the log, many tuples at once.
 
 use crate::definition::IndexKind;
+use crate::entry::Entry;
 use crate::error::BoxError;
 use crate::format::Rules;
-use crate::index::{Entry, Index, REHINTED_AT, Store};
+use crate::index::{Index, REHINTED_AT, Store};
 use crate::key::Key;
 use crate::space::Space;
 use crate::tree::TreeBuild;

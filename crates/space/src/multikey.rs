@@ -9,7 +9,7 @@
 //! place takes no part in the order. Equal elements of a tuple are one entry.
 
 use crate::fields;
-use crate::key::Part;
+use crate::key_part::Part;
 use crate::path::{self, Step};
 use ladon_msgpack as msgpack;
 

@@ -2,9 +2,12 @@
 
 use crate::bitset::BitSearch;
 use crate::definition::IndexKind;
+use crate::entry::Entry;
 use crate::error::{BoxError, ErrorCode};
-use crate::index::{Entry, Found, Index, Store};
+use crate::index::{Index, Store};
+use crate::iterator_type::IteratorType;
 use crate::key::Key;
+use crate::looked::{Found, LOOKED_AT_ONCE, Looked};
 use crate::rtree::bounds;
 use crate::rtree::{Neighbors, Search};
 use crate::space::Space;
@@ -12,24 +15,6 @@ use crate::tree::{Item, Tree, partition_point};
 use crate::tuple::Tuple;
 use smallvec::SmallVec;
 use std::cmp::Ordering;
-
-/// Which tuples a key selects, and in which direction. The numbers are those of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are Tarantool's")]
-pub enum IteratorType {
-    Eq = 0,
-    Req = 1,
-    All = 2,
-    Lt = 3,
-    Le = 4,
-    Ge = 5,
-    Gt = 6,
-    BitsAllSet = 7,
-    BitsAnySet = 8,
-    BitsAllNotSet = 9,
-    Overlaps = 10,
-    Neighbor = 11,
-}
 
 /// What is selected of a space.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,62 +44,90 @@ impl Selected {
     }
 }
 
-impl IteratorType {
-    /// The iterator with this number in the protocol.
+impl Space {
+    /// Selects tuples by an index; `after` is a position that [`Index::position_of`] returned.
     ///
     /// # Errors
-    /// `ILLEGAL_PARAMS`, if there is none.
-    pub fn of_number(number: u64) -> Result<IteratorType, BoxError> {
-        use IteratorType::{
-            All, BitsAllNotSet, BitsAllSet, BitsAnySet, Eq, Ge, Gt, Le, Lt, Neighbor, Overlaps, Req,
-        };
-        const ALL: [IteratorType; 12] = [
-            Eq,
-            Req,
-            All,
-            Lt,
-            Le,
-            Ge,
-            Gt,
-            BitsAllSet,
-            BitsAnySet,
-            BitsAllNotSet,
-            Overlaps,
-            Neighbor,
-        ];
-        let found = usize::try_from(number).ok().and_then(|number| ALL.get(number));
-        found.copied().ok_or_else(|| BoxError::illegal("Invalid iterator type"))
+    /// Tarantool's.
+    pub fn select(
+        &self,
+        index: u32,
+        iterator: IteratorType,
+        key: &[u8],
+        offset: u64,
+        limit: u64,
+        after: Option<&[u8]>,
+    ) -> Result<Selection<'_>, BoxError> {
+        let index = self.require_index(index)?;
+        index.select(&self.def.name, iterator, key, (offset, limit), after)
     }
 
-    fn is_reverse(self) -> bool {
-        matches!(self, IteratorType::Req | IteratorType::Lt | IteratorType::Le)
+    /// How many tuples [`Space::select`] would find.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn count(&self, index: u32, iterator: IteratorType, key: &[u8]) -> Result<u64, BoxError> {
+        self.require_index(index)?.count(&self.def.name, iterator, key)
     }
-}
 
-/// Entries that a search looks at before others may have a turn.
-pub(crate) const LOOKED_AT_ONCE: usize = 64;
+    /// As [`Space::count`], for a caller that counts one by one by itself.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn begin_count(
+        &self,
+        index: u32,
+        iterator: IteratorType,
+        key: &[u8],
+    ) -> Result<Counting<'_>, BoxError> {
+        self.require_index(index)?.begin_count(&self.def.name, iterator, key)
+    }
 
-/// What a search has come to, after it looked at some entries at most.
-#[derive(Clone, Copy, Debug)]
-pub enum Looked<'a> {
-    /// The next tuple.
-    Found(Found<'a>),
-    /// Nothing yet.
-    AtSome,
-    /// Nothing is left.
-    AtAll,
-}
+    /// The first tuple of an index, of those with a key if it is not empty: `index:min()`.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn min(&self, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        self.require_index(index)?.check_ordered(&self.def.name, "min()")?;
+        let is_empty = Key::parse(key)?.count() == 0;
+        let iterator = if is_empty { IteratorType::Ge } else { IteratorType::Eq };
+        Ok(self.select(index, iterator, key, 0, 1, None)?.next().cloned())
+    }
 
-impl<'a> Looked<'a> {
-    /// Looks until something is found, or nothing is left.
-    pub(crate) fn until_found(mut look: impl FnMut() -> Looked<'a>) -> Option<Found<'a>> {
-        loop {
-            match look() {
-                Looked::Found(found) => return Some(found),
-                Looked::AtSome => {}
-                Looked::AtAll => return None,
+    /// The last tuple of an index, of those with a key if it is not empty: `index:max()`.
+    ///
+    /// # Errors
+    /// Tarantool's.
+    pub fn max(&self, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        self.require_index(index)?.check_ordered(&self.def.name, "max()")?;
+        let is_empty = Key::parse(key)?.count() == 0;
+        let iterator = if is_empty { IteratorType::Le } else { IteratorType::Req };
+        Ok(self.select(index, iterator, key, 0, 1, None)?.next().cloned())
+    }
+
+    /// For checkpoints: visits up to `count` tuples after a primary key (`None`: from the first),
+    /// in the order of the primary index, as long as `visit` says to go on. Returns the key to go
+    /// on after; `None` at the end.
+    pub fn save_range(
+        &self,
+        after: Option<&[u8]>,
+        count: usize,
+        visit: &mut dyn FnMut(&Tuple) -> bool,
+    ) -> Option<Vec<u8>> {
+        let primary = self.indexes.first()?;
+        let mut last = None;
+        let mut visited = 0;
+        let mut goes_on = true;
+        for tuple in primary.select_after(after).take(count) {
+            visited += 1;
+            last = Some(tuple);
+            goes_on = visit(tuple);
+            if !goes_on {
+                break;
             }
         }
+        last.filter(|_| visited == count || !goes_on)
+            .map(|tuple| primary.key.extract(tuple.bytes(), 0, false))
     }
 }
 

@@ -6,11 +6,9 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
 use crate::format::{Field, Format, Rules};
-use crate::format_check::FormatCheck;
 use crate::index::{Index, Sought};
-use crate::index_build::IndexBuild;
-use crate::key::{Key, Part};
-use crate::select::{Counting, IteratorType, Selection};
+use crate::key::Key;
+use crate::key_part::Part;
 use crate::tuple::Tuple;
 use ladon_msgpack::Value;
 use std::sync::Arc;
@@ -33,6 +31,8 @@ pub struct Space {
     /// Bytes that the tuples take.
     pub(crate) tuple_bytes: usize,
     pub(crate) tuple_bytes_max: usize,
+    /// Bytes that changes have left to copies of the space so far.
+    pub(crate) left_behind: u64,
     hash_seed: u64,
     /// Secondary indexes are left alone until the end of loading.
     pub(crate) is_loading: bool,
@@ -48,6 +48,7 @@ impl Space {
             has_multikey: false,
             tuple_bytes: 0,
             tuple_bytes_max: TUPLE_BYTES_MAX,
+            left_behind: 0,
             hash_seed: 0,
             is_loading: false,
         };
@@ -119,6 +120,12 @@ impl Space {
         self.tuple_bytes + self.indexes.iter().map(Index::bytes).sum::<usize>()
     }
 
+    /// Bytes that changes have left to copies of the space so far, if those still live: it only
+    /// grows. A copy keeps at most the bytes that came since it was made.
+    pub fn left_behind(&self) -> u64 {
+        self.left_behind
+    }
+
     fn refresh_rules(&mut self) {
         // Fewer parts than before do not contradict each other.
         if let Ok(rules) = self.rules_with(&self.def, None) {
@@ -127,14 +134,18 @@ impl Space {
     }
 
     /// Takes the rules over, after the indexes.
-    fn set_rules(&mut self, rules: Rules) {
+    pub(crate) fn set_rules(&mut self, rules: Rules) {
         self.rules = Arc::new(rules);
         self.has_multikey = self.indexes.iter().any(|index| index.key.is_multikey());
     }
 
     /// The rules of a definition, of the indexes, and of an index that is new or takes another's
     /// place.
-    fn rules_with(&self, def: &SpaceDef, index: Option<&IndexDef>) -> Result<Rules, BoxError> {
+    pub(crate) fn rules_with(
+        &self,
+        def: &SpaceDef,
+        index: Option<&IndexDef>,
+    ) -> Result<Rules, BoxError> {
         let others = self
             .indexes
             .iter()
@@ -167,17 +178,6 @@ impl Space {
         }
         (self.def, self.rules) = (def, Arc::new(rules));
         Ok(())
-    }
-
-    /// As [`Space::alter`], with a definition whose demands the tuples are known to meet. Returns
-    /// what is left, which may take long to drop.
-    ///
-    /// # Errors
-    /// As [`Space::alter`], if other indexes that came meanwhile do not go with it.
-    pub fn adopt_format(&mut self, check: FormatCheck) -> Result<Space, BoxError> {
-        let rules = self.planned_rules(check.def())?;
-        (self.def, self.rules) = (check.def().clone(), Arc::new(rules));
-        Ok(check.into_space())
     }
 
     /// What another definition would demand of tuples.
@@ -265,36 +265,6 @@ impl Space {
         }
         let message = format!("Index '{}' already exists", def.name);
         Err(BoxError::new(ErrorCode::INDEX_EXISTS, message))
-    }
-
-    /// Checks that an index which was built beside the space goes with the other indexes that there
-    /// are now.
-    ///
-    /// # Errors
-    /// As [`Space::create_index`].
-    pub fn check_adopted(&self, build: &IndexBuild) -> Result<(), BoxError> {
-        self.planned_index(build.def().clone()).map(drop)
-    }
-
-    /// Adds an index that was built beside the space, has followed all of its changes, and was
-    /// checked. It takes the place of the one with its number, if there is one. Returns what is
-    /// left, which may take long to drop.
-    ///
-    /// # Errors
-    /// As [`Space::check_adopted`].
-    pub fn adopt_index(&mut self, build: IndexBuild) -> Result<Space, BoxError> {
-        let rules = self.rules_with(&self.def, Some(build.def()))?;
-        let (index, others, before) = build.into_parts();
-        if index.def.id == 0 {
-            self.indexes.truncate(1);
-            self.indexes.extend(others);
-        }
-        match self.indexes.binary_search_by_key(&index.def.id, |other| other.def.id) {
-            Ok(at) => self.indexes[at] = index,
-            Err(at) => self.indexes.insert(at, index),
-        }
-        self.set_rules(rules);
-        Ok(before)
     }
 
     /// The definition of an index that is to be added.
@@ -496,66 +466,6 @@ impl Space {
         Err(BoxError::new(ErrorCode::MORE_THAN_ONE_TUPLE, message))
     }
 
-    /// Selects tuples by an index; `after` is a position that [`Index::position_of`] returned.
-    ///
-    /// # Errors
-    /// Tarantool's.
-    pub fn select(
-        &self,
-        index: u32,
-        iterator: IteratorType,
-        key: &[u8],
-        offset: u64,
-        limit: u64,
-        after: Option<&[u8]>,
-    ) -> Result<Selection<'_>, BoxError> {
-        let index = self.require_index(index)?;
-        index.select(&self.def.name, iterator, key, (offset, limit), after)
-    }
-
-    /// How many tuples [`Space::select`] would find.
-    ///
-    /// # Errors
-    /// Tarantool's.
-    pub fn count(&self, index: u32, iterator: IteratorType, key: &[u8]) -> Result<u64, BoxError> {
-        self.require_index(index)?.count(&self.def.name, iterator, key)
-    }
-
-    /// As [`Space::count`], for a caller that counts one by one by itself.
-    ///
-    /// # Errors
-    /// Tarantool's.
-    pub fn begin_count(
-        &self,
-        index: u32,
-        iterator: IteratorType,
-        key: &[u8],
-    ) -> Result<Counting<'_>, BoxError> {
-        self.require_index(index)?.begin_count(&self.def.name, iterator, key)
-    }
-
-    /// The first tuple of an index, of those with a key if it is not empty: `index:min()`.
-    ///
-    /// # Errors
-    /// Tarantool's.
-    pub fn min(&self, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
-        self.require_index(index)?.check_ordered(&self.def.name, "min()")?;
-        let is_empty = Key::parse(key)?.count() == 0;
-        let iterator = if is_empty { IteratorType::Ge } else { IteratorType::Eq };
-        Ok(self.select(index, iterator, key, 0, 1, None)?.next().cloned())
-    }
-
-    /// The last tuple of an index, of those with a key if it is not empty: `index:max()`.
-    ///
-    /// # Errors
-    /// Tarantool's.
-    pub fn max(&self, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
-        self.require_index(index)?.check_ordered(&self.def.name, "max()")?;
-        let is_empty = Key::parse(key)?.count() == 0;
-        let iterator = if is_empty { IteratorType::Le } else { IteratorType::Req };
-        Ok(self.select(index, iterator, key, 0, 1, None)?.next().cloned())
-    }
-
     /// Some tuple, chosen by a number that is random.
     ///
     /// # Errors
@@ -580,31 +490,6 @@ impl Space {
     /// If there is no primary index, without which a space has no tuples.
     pub fn primary_key_of_own(&self, tuple: &Tuple) -> Vec<u8> {
         self.indexes[0].key.extract(tuple.bytes(), 0, false)
-    }
-
-    /// For checkpoints: visits up to `count` tuples after a primary key (`None`: from the first),
-    /// in the order of the primary index, as long as `visit` says to go on. Returns the key to go
-    /// on after; `None` at the end.
-    pub fn save_range(
-        &self,
-        after: Option<&[u8]>,
-        count: usize,
-        visit: &mut dyn FnMut(&Tuple) -> bool,
-    ) -> Option<Vec<u8>> {
-        let primary = self.indexes.first()?;
-        let mut last = None;
-        let mut visited = 0;
-        let mut goes_on = true;
-        for tuple in primary.select_after(after).take(count) {
-            visited += 1;
-            last = Some(tuple);
-            goes_on = visit(tuple);
-            if !goes_on {
-                break;
-            }
-        }
-        last.filter(|_| visited == count || !goes_on)
-            .map(|tuple| primary.key.extract(tuple.bytes(), 0, false))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::error::{BoxError, ErrorCode};
 use crate::format::with_defaults;
 use crate::index::Index;
 use crate::key::Key;
+use crate::left_behind::take_cloned;
 use crate::space::Space;
 use crate::tuple::Tuple;
 use crate::update;
@@ -293,6 +294,7 @@ impl Space {
     /// Takes all tuples out; returns the space as it was, to drop or to keep elsewhere.
     pub fn truncate(&mut self) -> Space {
         let before = self.clone();
+        self.left_behind += before.bytes() as u64;
         self.indexes.iter_mut().for_each(|index| index.clear());
         self.tuple_bytes = 0;
         before
@@ -429,7 +431,11 @@ impl Space {
     }
 
     pub(crate) fn account(&mut self, old: Option<&Tuple>, new: Option<&Tuple>) {
+        let left = old.map_or(0, Tuple::memory);
         self.tuple_bytes += new.map_or(0, Tuple::memory);
-        self.tuple_bytes -= old.map_or(0, Tuple::memory);
+        self.tuple_bytes -= left;
+        // The statement is an owner itself.
+        let shared = if old.is_some_and(Tuple::is_shared) { left } else { 0 };
+        self.left_behind += (take_cloned() + shared) as u64;
     }
 }

@@ -2,6 +2,9 @@
 
 mod extensions;
 
+pub(crate) use extensions::HYPHENS;
+pub use extensions::uuid_text;
+
 use ladon_msgpack::{self as msgpack, Value};
 use std::fmt::Write;
 

@@ -136,6 +136,12 @@ impl Tuple {
         self.header() == other.header()
     }
 
+    /// Whether there is another owner.
+    #[inline]
+    pub(crate) fn is_shared(&self) -> bool {
+        self.owners().load(Ordering::Relaxed) > 1
+    }
+
     /// Begins to fetch the first bytes into the processor's cache.
     #[inline]
     pub(crate) fn fetch(&self) {

@@ -116,7 +116,10 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 - **Transactions** over streams are serializable, whatever isolation level is asked for. A conflict shows at the commit, and
   only where a result would differ from what was shown. Where many statements have to run again, writers of their spaces may
   wait for the commit. Refused in one: definitions. A transaction whose time is over gives back what it holds at once. A
-  connection has 1,000 of them at most, which hold 64 MiB together.
+  connection has 1,000 of them at most. What they write, and what others replace that they still
+  see, is bounded by `client-transaction-memory`, and by `transaction-memory` for all connections:
+  beyond it, writes in them get `ER_MEMORY_ISSUE`, and those opened first end with
+  `ER_TRANSACTION_TIMEOUT`.
 - **Long replies** are made in slices, from a copy that shares memory with the space. So are counts that have to look at
   many tuples (over `BITSET` and `RTREE` indexes).
 - **Order**: within a stream, requests run and replies come one after the other. What takes long in one stream, or in none

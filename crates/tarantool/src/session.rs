@@ -121,6 +121,14 @@ impl Session {
         self.transactions.end_overdue(now_ms, scratch);
     }
 
+    /// Takes back the transactions that were asked to end, because too much memory is kept for them.
+    #[inline]
+    pub fn end_asked(&mut self, scratch: &mut Scratch) {
+        if !self.transactions.is_empty() {
+            self.transactions.end_asked(scratch);
+        }
+    }
+
     /// Appends the greeting.
     pub fn greet(&self, node: &Node, out: &mut Vec<u8>) {
         out.extend_from_slice(&greeting::write(VERSION, &self.instance_uuid(node), &self.salt));

@@ -6,6 +6,7 @@ use crate::statements::{Running, Seen, check_filler, check_write, puts, with};
 use crate::transactions::Taken;
 use ladon_engine::{Commit, CommitPace, Interactive};
 use ladon_iproto::request::Begin;
+use ladon_kernel::memory::eviction::make_room;
 use ladon_kernel::request::admission;
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
@@ -47,7 +48,9 @@ impl Running<'_, '_> {
                 return Err(error::illegal(why));
             }
         };
-        let transaction = Interactive::new(&self.thread.node.keyspace.spaces);
+        let node = self.thread.node;
+        let (client, limits) = (self.session.client().0, node.transaction_limits());
+        let transaction = Interactive::opened_by(client, &node.keyspace.spaces, limits);
         self.session.transactions.put(self.stream, transaction, deadline_ms);
         Ok(())
     }
@@ -62,7 +65,12 @@ impl Running<'_, '_> {
             Taken::None => return Ok(()),
         };
         let node = self.thread.node;
-        if let Err(refusal) = admission::changes(node) {
+        let admitted = match transaction.is_written() {
+            // What it has written is data from now on.
+            true => admission::statement(node, || make_room(self.thread)),
+            false => admission::changes(node),
+        };
+        if let Err(refusal) = admitted {
             transaction.roll_back(self.thread.scratch);
             return Err(error::of_refusal(refusal, node));
         }
@@ -115,7 +123,7 @@ impl Running<'_, '_> {
         let mut transaction = taken.ok_or_else(error::transaction_timeout)?;
         // Those of other streams; this one is taken out.
         let beside = self.session.transactions.bytes();
-        let result = Interactive::check_room(beside).and_then(|()| run(self, &mut transaction));
+        let result = transaction.check_room(beside).and_then(|()| run(self, &mut transaction));
         if let Some(place) = self.session.transactions.of(self.stream) {
             *place = Some(transaction);
         }

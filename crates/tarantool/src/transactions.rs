@@ -13,7 +13,7 @@ pub(crate) struct Transactions {
 
 /// An open transaction.
 struct Open {
-    /// `None` once it has timed out.
+    /// `None` once it has timed out, or had to end.
     transaction: Option<Interactive>,
     deadline_ms: Option<u64>,
 }
@@ -66,6 +66,17 @@ impl Transactions {
     pub(crate) fn bytes(&self) -> usize {
         let held = self.open.values().filter_map(|open| open.transaction.as_ref());
         held.map(Interactive::bytes).sum()
+    }
+
+    /// Takes back those that were asked to end, as if they had timed out.
+    pub(crate) fn end_asked(&mut self, scratch: &mut Scratch) {
+        for open in self.open.values_mut() {
+            if open.transaction.as_ref().is_some_and(Interactive::has_to_end)
+                && let Some(transaction) = open.transaction.take()
+            {
+                transaction.roll_back(scratch);
+            }
+        }
     }
 
     /// When the next one times out.

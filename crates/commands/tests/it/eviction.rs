@@ -1,6 +1,8 @@
 //! Which keys go when memory runs out, and when none do.
 
 use crate::common::{TestClient, TestNode};
+use ladon_engine::Interactive;
+use ladon_space::Statement;
 use std::collections::BTreeSet;
 
 const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.";
@@ -354,4 +356,24 @@ fn values_of_many_pieces_that_nobody_frees_do_not_exceed_the_limit() {
         assert_eq!(evicting.run(&format!("SADD many{members}")), ":4000");
         assert!(evicting.used() <= limit + bytes, "{}", evicting.used());
     }
+}
+
+/// Open transactions on spaces have limits of their own: nobody's writes are refused for them.
+#[test]
+fn uncommitted_tuples_leave_room_to_others() {
+    /// The system space `_schema`.
+    const SCHEMA: u32 = 272;
+    let mut evicting = Evicting::new("noeviction");
+    evicting.limit(100_000);
+    let used = evicting.used();
+    let mut open = Interactive::new(&evicting.node.node.keyspace.spaces);
+    for number in b'a'..=b'z' {
+        let mut tuple = vec![0x92, 0xa1, number, 0xc5, 0x80, 0];
+        tuple.resize(6 + 0x8000, b'x');
+        open.write(&evicting.node.node.keyspace, SCHEMA, Statement::Replace(&tuple)).unwrap();
+    }
+    assert!(evicting.used() > used + 800_000, "it is counted");
+    assert_eq!(evicting.run("SET key value"), "+OK");
+    drop(open);
+    assert!(evicting.used() < used + 20_000);
 }

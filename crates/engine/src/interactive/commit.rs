@@ -12,13 +12,13 @@
 //! asks the writers of its spaces to wait. That only decides how soon it succeeds: the versions are
 //! compared under the locks in any case.
 
-use super::{Interactive, Step, View, shown_by};
+use super::{Interactive, Step, Touched, View, shown_by};
 use crate::interactive::encoded::Encoded;
 use crate::keyspace::Keyspace;
-use crate::space::{Catalog, Content, SpaceTx, conflict};
+use crate::space::{Catalog, Content, SpaceTx, conflict, transactions_too_large};
 use crate::tx::{Garbage, Scratch};
 use ladon_record::{Lsn, Record, SpaceId};
-use ladon_space::{BoxError, Tuple};
+use ladon_space::{BoundFields, BoxError, Tuple};
 
 /// Statements that a turn has time for: some two hundred microseconds.
 const WORK_PER_TURN: usize = 32;
@@ -65,27 +65,36 @@ pub(super) struct Repetition {
     view: View,
     /// The next step.
     next: usize,
-    /// Testing only: the first read is not looked at again.
+    planted: Planted,
+}
+
+/// Testing only.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Planted {
+    /// The first read is not looked at again.
     skips_read: bool,
+    /// Foreign keys are not looked at again.
+    skips_keys: bool,
 }
 
 impl Repetition {
-    fn of(id: SpaceId, content: &Content, skips_read: bool) -> Repetition {
-        Repetition { id, view: View::of(content), next: 0, skips_read }
+    fn of(id: SpaceId, content: &Content, planted: Planted) -> Repetition {
+        Repetition { id, view: View::of(content), next: 0, planted }
     }
 
     /// Repeats steps that take about so much work. Returns whether all are repeated.
     ///
     /// # Errors
     /// A conflict, if a step shows something else than before.
-    fn go_on(&mut self, steps: &[Step], mut work: usize) -> Result<bool, BoxError> {
-        while let Some(step) = steps.get(self.next) {
+    fn go_on(&mut self, touched: &Touched, mut work: usize) -> Result<bool, BoxError> {
+        let bound = touched.bound.as_ref().filter(|_| !self.planted.skips_keys);
+        while let Some(step) = touched.steps.get(self.next) {
             if work == 0 {
                 return Ok(false);
             }
             let is_read = matches!(step, Step::Selected(..));
-            let is_skipped = is_read && std::mem::take(&mut self.skips_read);
-            if !is_skipped && !step.shows_the_same(&mut self.view) {
+            let is_skipped = is_read && std::mem::take(&mut self.planted.skips_read);
+            if !is_skipped && !step.does_the_same(&mut self.view, bound) {
                 return Err(conflict());
             }
             work = work.saturating_sub(step.work());
@@ -110,8 +119,9 @@ impl Step {
         1 + tuples / TUPLES_PER_WORK + bytes / BYTES_PER_WORK
     }
 
-    /// Runs it again, and returns whether it shows what it showed before.
-    fn shows_the_same(&self, view: &mut View) -> bool {
+    /// Runs it again, and returns whether it shows what it showed before, and whether the checks of
+    /// foreign keys that it passed then are still those of what it has done.
+    fn does_the_same(&self, view: &mut View, bound: Option<&BoundFields>) -> bool {
         match self {
             Step::Selected(selected, before, _) => {
                 shown_by(selected, &view.space).is_some_and(|(now, _)| {
@@ -124,8 +134,10 @@ impl Step {
                     (Ok(now), Ok(before)) => {
                         let shown = |written| statement.shown(written).map(Tuple::bytes);
                         shown(&now) == shown(before)
+                            && bound.is_none_or(|bound| bound.are_alike(before, &now))
                     }
-                    (Err(now), Err(before)) => now.code == *before,
+                    // Its text may show a tuple.
+                    (Err(now), Err(before)) => now == *before,
                     _ => false,
                 }
             }
@@ -148,7 +160,10 @@ impl Interactive {
         let work = scratch.commit_limits.map_or(pace.work, |limits| limits.work);
         let pace = CommitPace { work, ..pace };
         let mut depends = Lsn::ZERO;
-        self.skips_read = scratch.skipped_read_canary;
+        self.planted = Planted {
+            skips_read: scratch.skipped_read_canary,
+            skips_keys: scratch.skipped_keys_canary,
+        };
         let done = self.go_on_with_commit(keyspace, scratch, pace, append, &mut depends);
         if !matches!(done, Ok(Commit::GoesOn | Commit::Waits)) {
             if self.is_urgent {
@@ -169,9 +184,10 @@ impl Interactive {
         append: impl FnOnce(Record<'_>) -> Lsn,
         depends: &mut Lsn,
     ) -> Result<Commit, BoxError> {
-        Interactive::check_room(self.bytes)?;
-        let is_written = self.touched.values().any(|touched| touched.view.is_written);
-        if !is_written && self.touched.len() < 2 {
+        if self.bytes as u64 > self.limits.of_client {
+            return Err(transactions_too_large(self.limits.of_client));
+        }
+        if !self.is_written() && self.touched.len() < 2 {
             // One space at one moment needs no check.
             return Ok(Commit::Done);
         }
@@ -212,7 +228,10 @@ impl Interactive {
         }
         // Others change the space again while its steps are repeated.
         let id = old[0];
-        self.repetition = Some(Repetition::of(id, tx.guard(id), self.skips_read));
+        self.repetition = Some(Repetition::of(id, tx.guard(id), self.planted));
+        if let Some(cell) = catalog.get(id) {
+            self.holding.copied(cell, tx.guard(id));
+        }
         *depends = tx.abort();
         let rounds = self.touched.get_mut(&id).map_or(0, |touched| {
             touched.rounds += 1;
@@ -239,7 +258,7 @@ impl Interactive {
         let Some(touched) = self.touched.get_mut(&repetition.id) else { return Ok(true) };
         // A conflict shows what is in the copy.
         *depends = repetition.view.changed;
-        if !repetition.go_on(&touched.steps, work)? {
+        if !repetition.go_on(touched, work)? {
             self.repetition = Some(repetition);
             return Ok(false);
         }
@@ -257,7 +276,7 @@ impl Interactive {
         let versions = self.touched.iter().map(|(id, touched)| (*id, touched.view.version));
         let old: Vec<bool> = versions.map(is_old).collect();
         let old = self.touched.iter().zip(old).filter(|(_, is_old)| *is_old);
-        old.map(|((id, touched), _)| match touched.is_read_whole && !self.skips_read {
+        old.map(|((id, touched), _)| match touched.is_read_whole && !self.planted.skips_read {
             true => Err(conflict()),
             false => Ok(*id),
         })
@@ -274,8 +293,8 @@ impl Interactive {
     ) -> Result<(), BoxError> {
         for id in old {
             let Some(touched) = self.touched.get_mut(id) else { continue };
-            let mut repetition = Repetition::of(*id, tx.guard(*id), self.skips_read);
-            let is_same = repetition.go_on(&touched.steps, usize::MAX);
+            let mut repetition = Repetition::of(*id, tx.guard(*id), self.planted);
+            let is_same = repetition.go_on(touched, usize::MAX);
             replaced.push(std::mem::replace(&mut touched.view, repetition.view));
             is_same?;
         }

@@ -2,6 +2,7 @@
 
 use super::error::no_such_space;
 use super::foreign_keys::Links;
+use super::open_transactions::{OpenTransactions, TransactionLimits};
 use super::stillness::{DefinitionTurn, Stillness};
 use crate::noting::Noting;
 use crate::watch::{WatchFlag, Watched};
@@ -31,8 +32,9 @@ pub struct Spaces {
     /// Of the hashes of hash indexes.
     hash_seed: u64,
     held: OnceLock<Held>,
-    /// Bytes of the tuples and their indexes, and of what open transactions hold.
+    /// Bytes of the tuples and their indexes, and of definitions that are being prepared.
     bytes: Arc<AtomicI64>,
+    pub(crate) transactions: Arc<OpenTransactions>,
     /// What somebody above made of the users and their rights, and of which version.
     cached: Mutex<Option<(u64, Arc<dyn Any + Send + Sync>)>>,
     /// Some space is mounted: most nodes never look further.
@@ -206,6 +208,11 @@ impl SpaceCell {
         self.id
     }
 
+    /// As [`Space::left_behind`], unless somebody holds the space.
+    pub(crate) fn left_behind(&self) -> Option<u64> {
+        self.content.try_lock().map(|content| content.space.left_behind())
+    }
+
     /// Whether somebody has locked the space at the moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
@@ -375,6 +382,7 @@ impl Spaces {
             hash_seed,
             held: OnceLock::new(),
             bytes: Arc::default(),
+            transactions: Arc::default(),
             cached: Mutex::default(),
             has_mounts: AtomicBool::new(false),
             lost_tuples_canary: AtomicBool::new(false),
@@ -490,7 +498,25 @@ impl Spaces {
         Arc::clone(&self.bytes)
     }
 
-    /// Bytes of the tuples and their indexes, and of what open transactions hold.
+    /// Bytes that open transactions hold: what they have written, and what spaces have left to their
+    /// copies, as of the last [`Spaces::look_at_transactions`].
+    pub fn transaction_bytes(&self) -> u64 {
+        self.transactions.bytes()
+    }
+
+    /// Whether an open transaction was asked to end.
+    #[inline]
+    pub fn asks_transactions_to_end(&self) -> bool {
+        self.transactions.asks_some_to_end()
+    }
+
+    /// Looks what spaces have left to open transactions, and asks those opened first to end while
+    /// that is too much; returns how many.
+    pub fn look_at_transactions(&self, limits: TransactionLimits) -> usize {
+        self.transactions.look(limits)
+    }
+
+    /// Bytes of the tuples and their indexes, and of definitions that are being prepared.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed).max(0) as u64
     }

@@ -43,9 +43,18 @@ pub(crate) fn conflict() -> BoxError {
     BoxError::new(TRANSACTION_CONFLICT, "Transaction has been aborted by conflict")
 }
 
-pub(crate) fn transaction_too_large(limit: usize) -> BoxError {
+pub(crate) fn transactions_too_large(limit: u64) -> BoxError {
     let message = format!(
-        "Failed to allocate memory: a connection's transactions may hold {limit} bytes; roll back"
+        "Failed to allocate memory: a connection's transactions may hold {limit} bytes \
+         (client-transaction-memory); roll back"
+    );
+    BoxError::new(MEMORY_ISSUE, message)
+}
+
+pub(crate) fn too_many_transactions(limit: u64) -> BoxError {
+    let message = format!(
+        "Failed to allocate memory: open transactions hold {limit} bytes (transaction-memory); \
+         commit, or roll back"
     );
     BoxError::new(MEMORY_ISSUE, message)
 }

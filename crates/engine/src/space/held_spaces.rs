@@ -5,25 +5,19 @@
 //! What was done to them is taken back or committed with it.
 
 use super::catalog::{Catalog, LongSpaceGuard, Spaces};
-use super::foreign_keys::check_written;
 use super::mounted::touch_watchers;
+use super::write::Writes;
 use crate::watch::Watched;
-use ladon_msgpack::write;
-use ladon_record::{Change, ChangeBuffer, Lsn, SpaceId};
-use ladon_space::{
-    Asked, BoxError, Space, Statement, Tuple, Written, sequence_data, sequence_value,
-};
+use ladon_record::{ChangeBuffer, Lsn, SpaceId};
+use ladon_space::{BoxError, Space, Statement, Written};
 use ladon_system_spaces as system;
-use std::borrow::Cow;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Locked spaces, and what was done to them.
 pub(crate) struct HeldSpaces {
     catalog: Arc<Catalog>,
-    /// By number.
-    guards: Vec<(SpaceId, LongSpaceGuard)>,
-    done: Vec<(SpaceId, Written)>,
-    bytes_delta: i64,
+    writes: Writes<LongSpaceGuard>,
 }
 
 impl HeldSpaces {
@@ -38,7 +32,7 @@ impl HeldSpaces {
         }
         ids.sort_unstable();
         ids.dedup();
-        let mut guards = Vec::with_capacity(ids.len());
+        let mut guards = SmallVec::with_capacity(ids.len());
         for id in ids {
             let guard = catalog.get(id)?.lock_for_long();
             let mount = catalog.mounts().iter().find(|mount| mount.space == id);
@@ -48,7 +42,7 @@ impl HeldSpaces {
             }
             guards.push((id, guard));
         }
-        Some(HeldSpaces { catalog, guards, done: Vec::new(), bytes_delta: 0 })
+        Some(HeldSpaces { catalog, writes: Writes::new(guards) })
     }
 
     /// The catalog that they are from.
@@ -56,23 +50,18 @@ impl HeldSpaces {
         &self.catalog
     }
 
-    fn at(&self, id: SpaceId) -> Option<usize> {
-        self.guards.binary_search_by_key(&id, |(held, _)| *held).ok()
-    }
-
     pub(crate) fn holds(&self, id: SpaceId) -> bool {
-        self.at(id).is_some()
+        self.writes.held(id).is_some()
     }
 
     pub(super) fn guard(&mut self, id: SpaceId) -> &mut LongSpaceGuard {
-        let at = self.at(id).unwrap_or_else(|| panic!("space {id} is not locked"));
-        &mut self.guards[at].1
+        self.writes.guard(id)
     }
 
     /// The content's space, and the LSN of its last change.
     pub(crate) fn read(&self, id: SpaceId) -> (&Space, Lsn) {
-        let at = self.at(id).unwrap_or_else(|| panic!("space {id} is not locked"));
-        (&self.guards[at].1.space, self.guards[at].1.changed)
+        let content = &self.writes.guards[self.writes.at(id)].1;
+        (&content.space, content.changed)
     }
 
     /// Who watches which keys.
@@ -87,130 +76,41 @@ impl HeldSpaces {
         statement: Statement<'_>,
         changes: &mut ChangeBuffer,
     ) -> Result<Written, BoxError> {
-        match statement {
-            Statement::Insert(tuple) => {
-                let tuple = self.fill(id, tuple, changes)?;
-                self.run(id, Statement::Insert(&tuple), changes)
+        let HeldSpaces { catalog, writes } = self;
+        match (statement, catalog.filler(id)) {
+            (Statement::Insert(tuple), Some(filler)) => {
+                let tuple = writes.fill(catalog, filler, tuple, changes)?;
+                writes.run(catalog, id, |space| space.insert(&tuple), changes)
             }
-            other => self.run(id, other, changes),
+            _ => writes.run(catalog, id, |space| statement.run(space), changes),
         }
-    }
-
-    fn run(
-        &mut self,
-        id: SpaceId,
-        statement: Statement<'_>,
-        changes: &mut ChangeBuffer,
-    ) -> Result<Written, BoxError> {
-        let guard = self.guard(id);
-        let before = guard.space.bytes();
-        let written = statement.run(&mut guard.space)?;
-        let is_checked = self.check_foreign_keys(id, &written);
-        let guard = self.guard(id);
-        if is_checked.is_err() {
-            guard.space.undo(&written);
-            guard.version += 1;
-        }
-        let delta = guard.space.bytes() as i64 - before as i64;
-        if is_checked.is_ok() && !written.is_nothing() {
-            guard.version += 1;
-            log_change(&guard.space, &written, changes);
-            self.done.push((id, written.clone()));
-        }
-        self.bytes_delta += delta;
-        is_checked.map(|()| written)
-    }
-
-    fn check_foreign_keys(&self, id: SpaceId, written: &Written) -> Result<(), BoxError> {
-        let Some(linked) = self.catalog.linked(id) else { return Ok(()) };
-        let held = |id| Some(&self.guards[self.at(id)?].1.space);
-        check_written(linked, id, written, held, |_, _| ())
-    }
-
-    /// Does what a tuple to be inserted asks of its space's sequence, if it has one.
-    fn fill<'t>(
-        &mut self,
-        id: SpaceId,
-        tuple: &'t [u8],
-        changes: &mut ChangeBuffer,
-    ) -> Result<Cow<'t, [u8]>, BoxError> {
-        let catalog = Arc::clone(&self.catalog);
-        let Some((filler, sequence)) = catalog.filler(id) else { return Ok(tuple.into()) };
-        let asked = filler.asked(tuple);
-        let mut key = vec![0x91];
-        write::uint(&mut key, sequence.id.into());
-        let current = self.read(system::SEQUENCE_DATA).0.get(0, &key)?;
-        let current = current.and_then(|tuple: Tuple| sequence_value(tuple.bytes()));
-        let next = match asked {
-            Asked::Nothing => None,
-            Asked::Next => Some(sequence.next(current)?),
-            Asked::GoOnAfter(seen) => sequence.after(current, seen),
-        };
-        let Some(next) = next else { return Ok(tuple.into()) };
-        let data = sequence_data(sequence.id, next);
-        self.run(system::SEQUENCE_DATA, Statement::Replace(&data), changes)?;
-        Ok(match asked {
-            Asked::Next => filler.filled(tuple, next).into(),
-            _ => tuple.into(),
-        })
     }
 
     /// Takes everything back.
     pub(crate) fn undo(&mut self) {
-        while let Some((id, written)) = self.done.pop() {
-            let guard = self.guard(id);
-            guard.version += 1;
-            let before = guard.space.bytes();
-            guard.space.undo(&written);
-            let delta = guard.space.bytes() as i64 - before as i64;
-            self.bytes_delta += delta;
-        }
+        self.writes.undo();
     }
 
     /// The transaction has got its LSN.
     pub(crate) fn commit(&mut self, spaces: &Spaces, lsn: Lsn) {
-        spaces.add_bytes(std::mem::take(&mut self.bytes_delta));
-        if self.done.is_empty() {
+        spaces.add_bytes(std::mem::take(&mut self.writes.bytes_delta));
+        if self.writes.done.is_empty() {
             return;
         }
-        for (id, written) in std::mem::take(&mut self.done) {
+        for (id, written) in std::mem::take(&mut self.writes.done) {
             let guard = self.guard(id);
             guard.noting.note(&written);
             touch_watchers(guard, &written);
         }
         // Those that were only read as well: who read them may have decided what was written.
-        for (_, guard) in &mut self.guards {
+        for (_, guard) in &mut self.writes.guards {
             guard.changed = guard.changed.max(lsn);
         }
     }
 
     /// Counts the bytes of what was taken back.
     pub(crate) fn end(&mut self, spaces: &Spaces) {
-        debug_assert!(self.done.is_empty(), "changes of spaces were not committed");
-        spaces.add_bytes(std::mem::take(&mut self.bytes_delta));
-    }
-}
-
-/// Encodes the change that a statement made. Nothing of a temporary space is kept.
-pub(crate) fn log_change(space: &Space, written: &Written, changes: &mut ChangeBuffer) {
-    let def = space.def();
-    match (&written.old, &written.new) {
-        _ if def.is_temporary => {}
-        (_, Some(new)) => changes.push(Change::SpacePut { space: def.id, tuple: new.bytes() }),
-        (Some(old), None) => {
-            let key = space.primary_key_of_own(old);
-            changes.push(Change::SpaceDelete { space: def.id, key: &key });
-        }
-        (None, None) => {}
-    }
-}
-
-impl Drop for HeldSpaces {
-    fn drop(&mut self) {
-        // Others would see, and log on top of, what the log never gets.
-        assert!(
-            self.done.is_empty() || std::thread::panicking(),
-            "changes of mounted spaces were neither committed nor taken back"
-        );
+        debug_assert!(self.writes.done.is_empty(), "changes of spaces were not committed");
+        spaces.add_bytes(std::mem::take(&mut self.writes.bytes_delta));
     }
 }

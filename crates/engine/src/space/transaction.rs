@@ -1,18 +1,12 @@
 //! A transaction on spaces: their locks, the changes made, and how to take them back.
 
 use super::catalog::{Catalog, SpaceCell, SpaceGuard};
-use super::foreign_keys::check_written;
-use super::held_spaces::log_change;
 use super::mounted::{event_of, touch_watchers};
+use super::write::Writes;
 use crate::keyspace::Keyspace;
 use crate::tx::Scratch;
-use ladon_msgpack::write;
 use ladon_record::{Lsn, Record, SpaceId};
-use ladon_space::{
-    Asked, BoxError, SequenceDef, Space, SpaceSequence, Tuple, Written, sequence_data,
-    sequence_value,
-};
-use ladon_system_spaces as system;
+use ladon_space::{BoxError, SequenceDef, Space, SpaceSequence, Tuple, Written};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -24,12 +18,8 @@ use std::borrow::Cow;
 pub struct SpaceTx<'a> {
     keyspace: &'a Keyspace,
     catalog: &'a Catalog,
-    /// By number.
-    guards: SmallVec<[(SpaceId, SpaceGuard<'a>); 2]>,
+    writes: Writes<SpaceGuard<'a>>,
     scratch: &'a mut Scratch,
-    dependency: Lsn,
-    done: SmallVec<[(SpaceId, Written); 1]>,
-    bytes_delta: i64,
     /// A space whose definition has changed.
     redefined: Option<SpaceId>,
 }
@@ -105,22 +95,20 @@ impl Keyspace {
             return self.write_alone(&catalog, id, scratch, statement, append);
         }
         let content = &mut *guard;
-        let before = content.space.bytes();
-        let written = statement(&mut content.space);
-        if let Ok(written) = &written
-            && !written.is_nothing()
-        {
-            content.version += 1;
-            content.noting.note(written);
-            self.spaces.add_bytes(content.space.bytes() as i64 - before as i64);
+        let ran = match content.run(statement) {
+            Ok(ran) => ran,
+            Err(error) => return (Err(error), content.changed),
+        };
+        if !ran.written.is_nothing() {
             scratch.begin_changes();
             let changes = scratch.changes_mut();
-            log_change(&content.space, written, changes);
+            self.spaces.add_bytes(content.keep(&ran, changes));
+            content.noting.note(&ran.written);
             if !changes.is_empty() {
                 content.changed = append(Record::Changes(changes.as_bytes()));
             }
         }
-        (written, content.changed)
+        (Ok(ran.written), content.changed)
     }
 }
 
@@ -132,16 +120,7 @@ impl<'a> SpaceTx<'a> {
         scratch: &'a mut Scratch,
     ) -> SpaceTx<'a> {
         scratch.begin_changes();
-        SpaceTx {
-            keyspace,
-            catalog,
-            guards,
-            scratch,
-            dependency: Lsn::ZERO,
-            done: SmallVec::new(),
-            bytes_delta: 0,
-            redefined: None,
-        }
+        SpaceTx { keyspace, catalog, writes: Writes::new(guards), scratch, redefined: None }
     }
 
     /// The catalog that its spaces are from.
@@ -151,7 +130,7 @@ impl<'a> SpaceTx<'a> {
 
     /// Whether a foreign key binds one of its spaces that its catalog does not know.
     pub(crate) fn is_out_of_date(&self) -> bool {
-        self.guards.iter().any(|(_, guard)| guard.bound_at > self.catalog.version)
+        self.writes.guards.iter().any(|(_, guard)| guard.bound_at > self.catalog.version)
     }
 
     /// A locked space, for reading: the reply depends on its last change.
@@ -159,20 +138,16 @@ impl<'a> SpaceTx<'a> {
     /// # Panics
     /// If it is not locked.
     pub fn space(&mut self, id: SpaceId) -> &Space {
-        let at = self.at(id);
-        self.dependency = self.dependency.max(self.guards[at].1.changed);
-        &self.guards[at].1.space
-    }
-
-    fn at(&self, id: SpaceId) -> usize {
-        let found = self.guards.binary_search_by_key(&id, |(held, _)| *held);
-        found.unwrap_or_else(|_| panic!("space {id} is not locked"))
+        self.writes.read(id)
     }
 
     /// Locks one more space, which has a higher number than those that are held.
     pub(super) fn lock_also(&mut self, cell: &'a SpaceCell) {
-        debug_assert!(self.guards.iter().all(|(held, _)| *held < cell.id()), "locks in order");
-        self.guards.push((cell.id(), cell.lock()));
+        debug_assert!(
+            self.writes.guards.iter().all(|(held, _)| *held < cell.id()),
+            "locks in order"
+        );
+        self.writes.guards.push((cell.id(), cell.lock()));
     }
 
     /// Runs a statement on a locked space, and notes the change that it made.
@@ -181,50 +156,17 @@ impl<'a> SpaceTx<'a> {
         id: SpaceId,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
     ) -> Result<Written, BoxError> {
-        let at = self.at(id);
-        let guard = &mut self.guards[at].1;
-        self.dependency = self.dependency.max(guard.changed);
-        let before = guard.space.bytes();
-        let written = statement(&mut guard.space)?;
-        let is_checked = self.check_foreign_keys(id, &written);
-        let guard = &mut self.guards[at].1;
-        if is_checked.is_err() {
-            guard.space.undo(&written);
-            guard.version += 1;
-        }
-        self.bytes_delta += guard.space.bytes() as i64 - before as i64;
-        is_checked?;
-        if written.is_nothing() {
-            return Ok(written);
-        }
-        guard.version += 1;
-        log_change(&guard.space, &written, self.scratch.changes_mut());
-        self.done.push((id, written.clone()));
-        Ok(written)
-    }
-
-    /// Checks the foreign keys of a space that was written, and those that name it: the other
-    /// spaces are locked as well.
-    fn check_foreign_keys(&mut self, id: SpaceId, written: &Written) -> Result<(), BoxError> {
-        let Some(linked) = self.catalog.linked(id) else { return Ok(()) };
-        for other in linked {
-            let at = self.at(*other);
-            self.dependency = self.dependency.max(self.guards[at].1.changed);
-        }
-        check_written(linked, id, written, |id| self.held(id), |_, _| ())
+        self.writes.run(self.catalog, id, statement, self.scratch.changes_mut())
     }
 
     /// A held space, if it is held.
     pub(super) fn held(&self, id: SpaceId) -> Option<&Space> {
-        let at = self.guards.binary_search_by_key(&id, |(held, _)| *held).ok()?;
-        Some(&self.guards[at].1.space)
+        self.writes.held(id)
     }
 
     /// The tuple of `_sequence_data`, which is locked, about a sequence.
     pub(super) fn sequence_tuple(&mut self, sequence: u32) -> Result<Option<Tuple>, BoxError> {
-        let mut key = vec![0x91];
-        write::uint(&mut key, sequence.into());
-        self.space(system::SEQUENCE_DATA).get(0, &key)
+        self.writes.sequence_tuple(sequence)
     }
 
     /// Does what a tuple to be inserted or to replace another asks of its space's sequence;
@@ -235,26 +177,10 @@ impl<'a> SpaceTx<'a> {
     /// `SEQUENCE_OVERFLOW`.
     pub fn fill<'t>(
         &mut self,
-        (filler, sequence): (SpaceSequence, &SequenceDef),
+        filler: (SpaceSequence, &SequenceDef),
         tuple: &'t [u8],
     ) -> Result<Cow<'t, [u8]>, BoxError> {
-        let asked = filler.asked(tuple);
-        if asked == Asked::Nothing {
-            return Ok(tuple.into());
-        }
-        let current = self.sequence_tuple(sequence.id)?;
-        let current = current.and_then(|tuple| sequence_value(tuple.bytes()));
-        let next = match asked {
-            Asked::Next => Some(sequence.next(current)?),
-            Asked::GoOnAfter(seen) => sequence.after(current, seen),
-            Asked::Nothing => None,
-        };
-        let Some(next) = next else { return Ok(tuple.into()) };
-        self.write(system::SEQUENCE_DATA, |data| data.replace(&sequence_data(sequence.id, next)))?;
-        Ok(match asked {
-            Asked::Next => filler.filled(tuple, next).into(),
-            _ => tuple.into(),
-        })
+        self.writes.fill(self.catalog, filler, tuple, self.scratch.changes_mut())
     }
 
     /// A held space, to change what is no tuple: its definition and indexes.
@@ -266,8 +192,7 @@ impl<'a> SpaceTx<'a> {
 
     /// A held space's content.
     pub(crate) fn guard(&mut self, id: SpaceId) -> &mut SpaceGuard<'a> {
-        let at = self.at(id);
-        &mut self.guards[at].1
+        self.writes.guard(id)
     }
 
     /// Exchanges a held space for one that statements have changed elsewhere. What they did has to
@@ -289,7 +214,7 @@ impl<'a> SpaceTx<'a> {
 
     /// Notes what a statement did to a space that was adopted.
     pub(crate) fn note(&mut self, id: SpaceId, written: Written) {
-        self.done.push((id, written));
+        self.writes.done.push((id, written));
     }
 
     /// Those who look at the tuples of a held space as keys have to look again, once this has
@@ -299,29 +224,21 @@ impl<'a> SpaceTx<'a> {
     }
 
     pub(super) fn mark_gone(&mut self, id: SpaceId) {
-        let at = self.at(id);
-        self.guards[at].1.gone = true;
+        self.guard(id).gone = true;
     }
 
     /// Counts memory that a definition's effect took or freed.
     pub(super) fn count_bytes(&mut self, delta: i64) {
-        self.bytes_delta += delta;
+        self.writes.bytes_delta += delta;
     }
 
     /// Takes back everything. Returns the LSN that a reply about it depends on: whatever was locked
     /// may have been the reason.
     pub fn abort(mut self) -> Lsn {
-        let changed = self.guards.iter().map(|(_, guard)| guard.changed).max();
-        let dependency = self.dependency.max(changed.unwrap_or(Lsn::ZERO));
-        while let Some((id, written)) = self.done.pop() {
-            let space = self.space_mut(id);
-            let before = space.bytes();
-            space.undo(&written);
-            let after = space.bytes();
-            self.bytes_delta += after as i64 - before as i64;
-        }
-        // The trees' nodes may be divided otherwise than before.
-        self.keyspace.spaces.add_bytes(self.bytes_delta);
+        let changed = self.writes.guards.iter().map(|(_, guard)| guard.changed).max();
+        let dependency = self.writes.dependency.max(changed.unwrap_or(Lsn::ZERO));
+        self.writes.undo();
+        self.keyspace.spaces.add_bytes(self.writes.bytes_delta);
         self.scratch.begin_changes();
         dependency
     }
@@ -335,9 +252,9 @@ impl<'a> SpaceTx<'a> {
     }
 
     fn log(&mut self, append: impl FnOnce(Record<'_>) -> Lsn) -> Lsn {
-        self.keyspace.spaces.add_bytes(self.bytes_delta);
+        self.keyspace.spaces.add_bytes(self.writes.bytes_delta);
         if self.scratch.changes_mut().is_empty() {
-            return self.dependency;
+            return self.writes.dependency;
         }
         let lsn = append(Record::Changes(self.scratch.changes_mut().as_bytes()));
         self.mark_changed(lsn);
@@ -362,8 +279,8 @@ impl<'a> SpaceTx<'a> {
         record: Option<Record<'_>>,
         append: impl FnOnce(Record<'_>) -> Lsn,
     ) -> Lsn {
-        self.keyspace.spaces.add_bytes(self.bytes_delta);
-        let mut lsn = self.dependency;
+        self.keyspace.spaces.add_bytes(self.writes.bytes_delta);
+        let mut lsn = self.writes.dependency;
         if let Some(record) = record {
             lsn = append(record);
             self.mark_changed(lsn);
@@ -374,27 +291,27 @@ impl<'a> SpaceTx<'a> {
 
     fn mark_changed(&mut self, lsn: Lsn) {
         // Those that were only read as well: who read them may have decided what was written.
-        for (_, guard) in &mut self.guards {
+        for (_, guard) in &mut self.writes.guards {
             guard.changed = lsn;
         }
     }
 
     fn end(&mut self, lsn: Lsn) {
-        if self.guards.iter().any(|(_, guard)| guard.noting.is_on()) {
+        if self.writes.guards.iter().any(|(_, guard)| guard.noting.is_on()) {
             self.note_for_indexes();
         }
         if self.keyspace.spaces.has_mounts() || self.redefined.is_some() {
             self.tell(lsn);
         }
-        self.done.clear();
+        self.writes.done.clear();
     }
 
     /// Notes what indexes that are being built have to follow.
     #[cold]
     fn note_for_indexes(&mut self) {
-        for (id, written) in &self.done {
-            if let Ok(at) = self.guards.binary_search_by_key(id, |(held, _)| *held) {
-                self.guards[at].1.noting.note(written);
+        for (id, written) in &self.writes.done {
+            if let Ok(at) = self.writes.guards.binary_search_by_key(id, |(held, _)| *held) {
+                self.writes.guards[at].1.noting.note(written);
             }
         }
     }
@@ -403,10 +320,9 @@ impl<'a> SpaceTx<'a> {
     #[cold]
     fn tell(&mut self, lsn: Lsn) {
         let keyspace = self.keyspace;
-        let done = std::mem::take(&mut self.done);
+        let done = std::mem::take(&mut self.writes.done);
         for (id, written) in &done {
-            let at = self.at(*id);
-            let content = &mut self.guards[at].1;
+            let content = self.guard(*id);
             touch_watchers(content, written);
             if keyspace.events.are_wanted()
                 && let Some(event) = event_of(&content.space, written)
@@ -424,15 +340,5 @@ impl<'a> SpaceTx<'a> {
     /// The tuple that a statement stored, or removed.
     pub fn result(written: &Written) -> Option<&Tuple> {
         written.new.as_ref().or(written.old.as_ref())
-    }
-}
-
-impl Drop for SpaceTx<'_> {
-    fn drop(&mut self) {
-        // Others would see, and log on top of, what the log never gets.
-        assert!(
-            self.done.is_empty() || std::thread::panicking(),
-            "a transaction on spaces was neither committed nor taken back"
-        );
     }
 }

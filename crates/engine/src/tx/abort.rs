@@ -1,7 +1,8 @@
 //! Takes back what a transaction changed; `undo.rs` says what it has noted for that.
 
 use super::undo::{Before, Flushed, Inverse, Moved, Saved, Step, Value};
-use super::{Garbage, Key, Tx, put_entry};
+use super::{Garbage, Tx, put_entry};
+use crate::key::Key;
 use crate::object::Object;
 use crate::partition::{Database, Weight};
 use crate::table::entry::ValueInit;

@@ -1,7 +1,8 @@
 //! Databases as a whole: their keys counted, visited, removed, and exchanged.
 
 use super::undo::Flushed;
-use super::{Garbage, GarbageKind, Key, Tx, is_due};
+use super::{Garbage, GarbageKind, Tx, is_due};
+use crate::key::Key;
 use crate::partition::{Database, PARTITIONS};
 use crate::table::entry::EntryRef;
 use crate::watch::{Presence, Untold};

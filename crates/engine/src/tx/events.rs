@@ -1,7 +1,8 @@
 //! Events of a transaction.
 
-use super::{Key, Scratch, Tx};
+use super::{Scratch, Tx};
 use crate::events::{ChangedNames, CopyEvents, Event, EventClass};
+use crate::key::Key;
 use crate::keyspace::Keyspace;
 use crate::space::{MOUNTS_DATABASE, TupleEvent};
 use crate::table::entry::EntryRef;

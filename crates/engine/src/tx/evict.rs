@@ -1,8 +1,9 @@
 //! Choosing and removing keys to make room.
 
-use super::{Key, Tx};
+use super::Tx;
 use crate::access::next_random;
 use crate::events::EventClass;
+use crate::key::Key;
 use crate::table::entry::EntryRef;
 use ladon_record::{Change, DbId, KeyHash};
 

@@ -7,8 +7,9 @@
 //! only hidden. Elements are removed, because a value is read as a whole in many ways. The log
 //! records owed for them wait in the partition, and precede the next change there.
 
-use super::{Key, Tx};
+use super::Tx;
 use crate::events::EventClass;
+use crate::key::Key;
 use crate::object::Object;
 use crate::partition::{Unlogged, Weight, partition_of};
 use crate::table::entry::EntryRef;

@@ -1,6 +1,7 @@
 //! What a transaction does to hashes.
 
-use super::{Key, Tx};
+use super::Tx;
+use crate::key::Key;
 use crate::types::collection::WrongType;
 use crate::types::hash::{HashEdit, HashValue};
 use ladon_record::DbId;

@@ -1,7 +1,8 @@
 //! Changes to keys of any type: removing, expiry, renaming, copying.
 
-use super::{Key, Tx};
+use super::Tx;
 use crate::events::EventClass;
+use crate::key::Key;
 use crate::table::entry::{ValueInit, ValueRef};
 use crate::types;
 use ladon_record::{Change, DbId};

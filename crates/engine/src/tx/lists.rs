@@ -1,6 +1,7 @@
 //! What a transaction does to lists.
 
-use super::{Key, Tx};
+use super::Tx;
+use crate::key::Key;
 use crate::types::collection::WrongType;
 use crate::types::list::{Element, Elements, End, ListLimits, ListValue, Needle, Step};
 use ladon_record::DbId;

@@ -17,9 +17,10 @@
 //! and none of them changes the table between the `find` that made it and its use: the changes in
 //! between, removing what has expired, precede it or return no `Found`.
 
-use super::{Key, Tx, is_due, is_over};
+use super::{Tx, is_due, is_over};
 use crate::access::Use;
 use crate::events::EventClass;
+use crate::key::Key;
 use crate::table::entry::{EntryRef, ValueRef};
 use crate::table::{Found, SlotMut};
 use ladon_record::DbId;

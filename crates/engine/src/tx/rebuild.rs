@@ -1,6 +1,7 @@
 //! Encodes values as in the files, and decodes them again.
 
-use super::{Key, Tx};
+use super::Tx;
+use crate::key::Key;
 use crate::types;
 use ladon_record::DbId;
 

@@ -1,6 +1,7 @@
 //! What a transaction does to sets.
 
-use super::{Key, Tx};
+use super::Tx;
+use crate::key::Key;
 use crate::types::collection::{Collection, WrongType};
 use crate::types::element_prefetch::ElementsAhead;
 use crate::types::set::edit::SetEdit;

@@ -1,6 +1,7 @@
 //! What a transaction does to sorted sets.
 
-use super::{Key, Tx};
+use super::Tx;
+use crate::key::Key;
 use crate::types::collection::{Env, WrongType};
 use crate::types::sorted_set::{SortedSet, SortedSetLimits, put_removed, put_score};
 use ladon_record::DbId;

@@ -1,6 +1,7 @@
 //! Values that were made, and encoded for the log, before the locks were taken.
 
-use super::{Key, Removed, Tx};
+use super::{Removed, Tx};
+use crate::key::Key;
 use crate::object::Object;
 use crate::table::entry::ValueInit;
 use crate::types::collection::Env;

@@ -1,6 +1,7 @@
 //! What a transaction does to streams.
 
-use super::{Key, Tx};
+use super::Tx;
+use crate::key::Key;
 use crate::object::Variant;
 use crate::types::collection::{Env, WrongType};
 use crate::types::stream::{

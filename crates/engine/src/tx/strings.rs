@@ -1,6 +1,7 @@
 //! Changing strings.
 
-use super::{Key, LARGE_RECORD_BYTES, Tx, weight_of};
+use super::{LARGE_RECORD_BYTES, Tx, weight_of};
+use crate::key::Key;
 use crate::object::Object;
 use crate::partition::partition_of;
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};

@@ -21,8 +21,9 @@
 //! Watchers' flags cannot be taken back, because other threads may have set them too: they are set
 //! at the commit.
 
-use super::{Garbage, GarbageKind, Key, Scratch, Tx, TxCounters};
+use super::{Garbage, GarbageKind, Scratch, Tx, TxCounters};
 use crate::expiry::Expires;
+use crate::key::Key;
 use crate::libraries::Library;
 use crate::object::Object;
 use crate::partition::Unlogged;

@@ -1,6 +1,7 @@
 //! Changes to collections of any type.
 
-use super::{Key, Tx};
+use super::Tx;
+use crate::key::Key;
 use crate::object::{Object, Variant};
 use crate::partition::{Weight, partition_of};
 use crate::table::entry::{EntryRef, ValueInit, ValueRef};

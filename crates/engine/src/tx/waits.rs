@@ -1,6 +1,7 @@
 //! Waiting for keys, within a transaction.
 
-use super::{Key, Tx};
+use super::Tx;
+use crate::key::Key;
 use crate::types;
 use crate::wait::{Place, ReadyKey, Waiter};
 use ladon_record::{DbId, ValueKind};

@@ -286,10 +286,11 @@ fn a_transaction_is_bounded() {
         transaction.write(&node.keyspace, 512, Statement::Replace(&tuple)).err()
     });
     assert_eq!(error.expect("it ends").code.0, 2);
-    assert!(node.keyspace.spaces.bytes() > before + (60 << 20));
+    assert!(node.keyspace.spaces.transaction_bytes() > 60 << 20);
     assert!(commit(&node, &mut transaction).is_err());
     drop(transaction);
-    assert_eq!(node.keyspace.spaces.bytes(), before);
+    let spaces = &node.keyspace.spaces;
+    assert_eq!((spaces.bytes(), spaces.transaction_bytes()), (before, 0));
 }
 
 /// A tuple of the test below.

@@ -18,8 +18,12 @@ mod loom;
 #[cfg(not(loom))]
 mod module_graph;
 #[cfg(not(loom))]
+mod open_transactions;
+#[cfg(not(loom))]
 mod preparation;
 mod prepared_foreign_keys;
+#[cfg(not(loom))]
+mod repeated_foreign_keys;
 #[cfg(not(loom))]
 mod spaces;
 #[cfg(not(loom))]

@@ -337,6 +337,11 @@ impl Worker {
         self.bench.scratch.skipped_read_canary = true;
     }
 
+    /// Testing only: a commit on spaces does not check the foreign keys of what it repeats.
+    pub fn plant_unchecked_keys(&mut self) {
+        self.bench.scratch.skipped_keys_canary = true;
+    }
+
     /// Testing only: limits of commits on spaces.
     pub fn set_commit_limits(&mut self, limits: CommitLimits) {
         self.bench.scratch.commit_limits = Some(limits);

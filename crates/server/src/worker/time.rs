@@ -113,6 +113,7 @@ impl Worker {
         self.keep_house();
         let is_evicting = self.log.is_backlogged() || self.housekeeping.eviction_ns != 0;
         self.look_at_connections();
+        self.look_at_transactions();
         self.buffers.trim();
         self.node.sample();
         // One turn is that of the tick itself.
@@ -171,6 +172,20 @@ impl Worker {
             }
             if input::trim(connection, self.now_ms) {
                 self.client_memory.count(&self.node, &connection.session.info);
+            }
+        }
+    }
+
+    /// Ends transactions for which too much memory is kept. Each thread asks, and ends those of its
+    /// own connections.
+    fn look_at_transactions(&mut self) {
+        self.node.look_at_transactions();
+        if !self.node.keyspace.spaces.asks_transactions_to_end() {
+            return;
+        }
+        for connection in self.connections.iter_mut().flatten() {
+            if let Some(session) = &mut connection.tarantool {
+                session.end_asked(&mut self.bench.scratch);
             }
         }
     }

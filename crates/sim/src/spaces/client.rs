@@ -51,7 +51,7 @@ impl Client {
         habits: Habits,
     ) -> Client {
         let mut random = Random::new(name);
-        let is_patient = random.chance(1, 4);
+        let is_patient = random.chance(1, if habits.binds { 2 } else { 4 });
         Client {
             name,
             worker,
@@ -125,6 +125,8 @@ impl Client {
         let stream = random.below(3 * STREAMS as u64 / 2 + 1) as usize;
         if stream == 0 || stream > STREAMS {
             let definition_in = match habits.redefine {
+                // A definition is a conflict with every transaction, whatever keys say.
+                None if habits.binds => 200,
                 None => 30,
                 Some(Redefine::All) => 14,
                 Some(_) => 4,

@@ -8,8 +8,9 @@
 //! | `plain` | TREE, id; at times group | unique TREE, group; at times a TREE of text |
 //! | `numbered` | TREE, id, filled in by a sequence | TREE of group |
 //! | `hashed` | HASH, id; at times TREE | |
+//! | `naming` | TREE, id | TREE of group |
 //!
-//! At times, the format or the index of text demands a text.
+//! The last one is there in some runs. A foreign key binds it: its group is one of `plain`. At times, the format or the index of text demands a text.
 
 use crate::history::shortened;
 use crate::spaces::request::{Call, IteratorType, Key, Operation, Selection, Statement};
@@ -18,15 +19,17 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The spaces' numbers, in the order of `State::tables`.
-pub(crate) const SPACES: [u32; 3] = [512, 513, 514];
+pub(crate) const SPACES: [u32; 4] = [512, 513, 514, 515];
 pub(crate) const PLAIN: usize = 0;
 pub(crate) const NUMBERED: usize = 1;
 pub(crate) const HASHED: usize = 2;
+pub(crate) const NAMING: usize = 3;
 
 /// Tarantool's codes of errors.
 pub(crate) mod code {
     pub(crate) const TUPLE_FOUND: u32 = 3;
     pub(crate) const MEMORY_ISSUE: u32 = 2;
+    pub(crate) const ALTER_SPACE: u32 = 12;
     pub(crate) const FIELD_TYPE: u32 = 23;
     pub(crate) const NO_SUCH_INDEX: u32 = 35;
     pub(crate) const WAL_IO: u32 = 40;
@@ -34,6 +37,8 @@ pub(crate) mod code {
     pub(crate) const CANT_UPDATE_PRIMARY_KEY: u32 = 94;
     pub(crate) const CONFLICT: u32 = 97;
     pub(crate) const TIMEOUT: u32 = 231;
+    pub(crate) const IS_NAMED: u32 = 238;
+    pub(crate) const NAMES_NOBODY: u32 = 240;
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -91,9 +96,6 @@ pub(crate) fn write_text(out: &mut Vec<u8>, text: &[u8]) {
 
 pub(crate) type Rows = Vec<Rc<Row>>;
 
-/// What a statement shows, or the code of its error.
-pub(crate) type Shown = Result<Option<Rc<Row>>, u32>;
-
 /// A primary index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Primary {
@@ -117,10 +119,25 @@ pub(crate) struct Table {
     pub(crate) is_strict: bool,
 }
 
+/// The rows that a statement showed, took out and put in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) shown: Option<Rc<Row>>,
+    pub(crate) old: Option<Rc<Row>>,
+    pub(crate) new: Option<Rc<Row>>,
+}
+
+impl Change {
+    /// The groups that left and came, which the foreign key reads.
+    pub(crate) fn groups(&self) -> [Option<u64>; 2] {
+        [&self.old, &self.new].map(|row| row.as_ref().map(|row| row.group))
+    }
+}
+
 /// All that is kept of spaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
-    pub(crate) tables: [Rc<Table>; 3],
+    pub(crate) tables: [Rc<Table>; 4],
     /// The last number of the sequence of `numbered`.
     pub(crate) sequence: Option<u64>,
 }
@@ -141,14 +158,50 @@ impl State {
     }
 }
 
+/// Runs a statement that has its number, and checks the foreign key.
+pub(crate) fn run(
+    tables: &mut [Rc<Table>; 4],
+    space: usize,
+    statement: &Statement,
+) -> Result<Change, u32> {
+    let mut table = Table::clone(&tables[space]);
+    let change = table.run(space, statement)?;
+    let has_group = |space: usize, group: u64| {
+        let rows = &tables[space].rows;
+        rows.values().any(|row| row.group == group)
+    };
+    let [left, came] = change.groups();
+    match space {
+        NAMING if came.is_some_and(|group| !has_group(PLAIN, group)) => {
+            return Err(code::NAMES_NOBODY);
+        }
+        PLAIN if left != came && left.is_some_and(|group| has_group(NAMING, group)) => {
+            return Err(code::IS_NAMED);
+        }
+        _ => {}
+    }
+    if table != *tables[space] {
+        tables[space] = Rc::new(table);
+    }
+    Ok(change)
+}
+
+/// The spaces that a write of one copies as well.
+pub(crate) fn linked(space: usize, is_bound: bool) -> &'static [usize] {
+    match space {
+        PLAIN | NAMING if is_bound => &[PLAIN, NAMING],
+        _ => &[],
+    }
+}
+
 impl Table {
     /// The primary key.
     pub(crate) fn key(&self, row: &Row) -> u64 {
         if self.primary == Primary::Groups { row.group } else { row.id }
     }
 
-    /// Runs a statement that has its number.
-    pub(crate) fn run(&mut self, space: usize, statement: &Statement) -> Shown {
+    /// Runs a statement that has its number, whatever the foreign key says.
+    pub(crate) fn run(&mut self, space: usize, statement: &Statement) -> Result<Change, u32> {
         let id = statement.id.unwrap_or(0);
         let given = Row { id, ..statement.row.clone() };
         let is_put = matches!(statement.call, Call::Insert | Call::Replace | Call::Upsert);
@@ -162,33 +215,33 @@ impl Table {
         }
         let put = |table: &mut Table, row: Row| {
             table.check_group(space, &row)?;
-            let row = Rc::new(row);
+            let (row, old) = (Rc::new(row), old.clone());
             table.rows.insert(table.key(&row), Rc::clone(&row));
-            Ok(row)
+            let shown = (statement.call != Call::Upsert).then(|| Rc::clone(&row));
+            Ok(Change { shown, old, new: Some(row) })
         };
-        match (&statement.call, old) {
+        match (&statement.call, old.clone()) {
             (Call::Insert, Some(_)) => Err(code::TUPLE_FOUND),
-            (Call::Insert | Call::Replace, _) => put(self, given).map(Some),
-            (Call::Update, None) => Ok(None),
-            (Call::Upsert, None) => put(self, given).map(|_| None),
+            (Call::Insert | Call::Replace, _) => put(self, given),
+            (Call::Update, None) => Ok(Change::default()),
+            (Call::Upsert, None) => put(self, given),
             (Call::Update | Call::Upsert, Some(old)) => {
                 let new = statement.applied_to(&old);
                 self.check_text(&new)?;
                 match (&statement.call, self.key(&new) == self.key(&old)) {
-                    (Call::Update, true) => put(self, new).map(Some),
+                    (_, true) => put(self, new),
                     (Call::Update, false) if self.rows.contains_key(&self.key(&new)) => {
                         Err(code::TUPLE_FOUND)
                     }
                     (Call::Update, false) => Err(code::CANT_UPDATE_PRIMARY_KEY),
-                    (_, true) => put(self, new).map(|_| None),
-                    (_, false) => Ok(None),
+                    (_, false) => Ok(Change::default()),
                 }
             }
             (Call::Delete, old) => {
                 if let Some(old) = &old {
                     self.rows.remove(&self.key(old));
                 }
-                Ok(old)
+                Ok(Change { shown: old.clone(), old, new: None })
             }
         }
     }

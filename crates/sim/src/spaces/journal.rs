@@ -14,9 +14,9 @@
 //! oracle has what was found, and whatever a client was firmly shown must be true without the rest.
 
 use crate::history::AskedGate;
-use crate::spaces::contents::{HASHED, Rows, Shown, State, Table, code};
+use crate::spaces::contents::{Change, HASHED, NAMING, PLAIN, Rows, State, code, linked, run};
 use crate::spaces::definition::Definition;
-use crate::spaces::request::{Call, Key, Request, Selection, Statement};
+use crate::spaces::request::{Call, IteratorType, Key, Request, Selection, Statement};
 use crate::spaces::transaction::{Done, Step, Transaction};
 use ladon_iproto::client;
 use ladon_msgpack::read_uint;
@@ -59,8 +59,8 @@ impl Reply {
         rows.map_or_else(Reply::Error, Reply::Rows)
     }
 
-    fn of_statement(shown: &Shown) -> Reply {
-        Reply::of_rows(shown.clone().map(|row| row.into_iter().collect()))
+    fn of_statement(done: &Result<Change, u32>) -> Reply {
+        Reply::of_rows(done.clone().map(|change| change.shown.into_iter().collect()))
     }
 
     /// With tuples in the oracle's order, if they may come in any.
@@ -122,7 +122,7 @@ pub(crate) struct Journal {
     /// After each number of changes.
     states: Vec<State>,
     /// By space, how often it was changed.
-    pub(super) versions: [u64; 3],
+    pub(super) versions: [u64; 4],
     /// How often definitions have changed.
     pub(super) definitions: u64,
     pub(crate) operations: Vec<Operation>,
@@ -134,6 +134,8 @@ pub(crate) struct Journal {
     met: Option<usize>,
     /// Something may be refused for want of a disk or of memory.
     may_refuse: bool,
+    /// A foreign key binds `naming` to `plain`.
+    pub(super) is_bound: bool,
     pub(crate) counted: Counted,
 }
 
@@ -165,15 +167,15 @@ pub(super) enum Expected {
 
 impl Journal {
     /// Of a life that begins with these contents.
-    pub(crate) fn new(found: State, may_refuse: bool) -> Journal {
-        Journal { states: vec![found], may_refuse, ..Journal::default() }
+    pub(crate) fn new(found: State, may_refuse: bool, is_bound: bool) -> Journal {
+        Journal { states: vec![found], may_refuse, is_bound, ..Journal::default() }
     }
 
     pub(crate) fn now(&self) -> &State {
         self.states.last().expect("the first is never taken out")
     }
 
-    fn position(&self) -> usize {
+    pub(super) fn position(&self) -> usize {
         self.states.len() - 1
     }
 
@@ -323,22 +325,16 @@ impl Journal {
     /// may be.
     fn is_refused(&self, request: &Request, made: &Reply) -> bool {
         let Reply::Error(code) = made else { return false };
-        let needs_room = matches!(request, Request::Write(..) | Request::Define(_));
-        let writes = needs_room || *request == Request::Commit;
-        self.may_refuse
-            && (writes && *code == code::WAL_IO || needs_room && *code == code::MEMORY_ISSUE)
+        let writes = matches!(request, Request::Write(..) | Request::Define(_) | Request::Commit);
+        self.may_refuse && writes && matches!(*code, code::WAL_IO | code::MEMORY_ISSUE)
     }
 
     /// A statement outside of transactions.
-    fn write_alone(&mut self, space: usize, statement: &Statement) -> Shown {
+    fn write_alone(&mut self, space: usize, statement: &Statement) -> Result<Change, u32> {
         let mut next = self.now().clone();
         let mut statement = statement.clone();
         next.number(space, &mut statement);
-        let mut table = Table::clone(&next.tables[space]);
-        let shown = table.run(space, &statement);
-        if table != *next.tables[space] {
-            next.tables[space] = Rc::new(table);
-        }
+        let shown = run(&mut next.tables, space, &statement);
         if next != *self.now() {
             self.change(|now| *now = next);
         }
@@ -348,7 +344,10 @@ impl Journal {
     /// A definition takes effect, or finds at some time of its work what does not fit it.
     fn define(&mut self, at: usize, definition: Definition, made: Option<&Reply>) -> Reply {
         let mut next = self.now().clone();
-        let reply = definition.apply(&mut next);
+        let reply = match definition {
+            Definition::Truncate(PLAIN) if self.is_bound => Reply::Error(code::ALTER_SPACE),
+            definition => definition.apply(&mut next),
+        };
         let began = self.operations[at].began;
         if let (Some(made @ Reply::Error(_)), Some(began)) = (made, began) {
             let is_met = |state: &State| definition.apply(&mut state.clone()) == *made;
@@ -423,9 +422,14 @@ impl Journal {
             unreachable!("definitions are no part of transactions here");
         };
         let space = *space;
-        let base = self.position();
-        let now = (&*self.now().tables[space], base, self.versions[space]);
-        if !transaction.touch(space, self.definitions, now) {
+        let is_touched = match request {
+            Request::Write(..) => transaction.touch_for(space, self),
+            _ => {
+                let now = (&*self.now().tables[space], self.position(), self.versions[space]);
+                transaction.touch(space, self.definitions, now)
+            }
+        };
+        if !is_touched {
             return Reply::Error(code::CONFLICT);
         }
         let (done, reply) = match request {
@@ -437,11 +441,27 @@ impl Journal {
                     // The number is used, whatever becomes of the transaction.
                     self.change(|now| *now = next);
                 }
-                let touched = transaction.touched[space].as_mut().expect("it was just touched");
-                let shown = touched.table.run(space, &statement);
-                touched.is_written |= shown.is_ok();
-                let reply = Reply::of_statement(&shown);
-                (Done::Wrote(statement, shown), reply)
+                let done = transaction.run(space, &statement);
+                let reply = Reply::of_statement(&done);
+                if let Err(code::NAMES_NOBODY | code::IS_NAMED) = done {
+                    let of =
+                        |space: &usize| Step { operation: at, space: *space, done: Done::Refused };
+                    transaction.steps.extend(linked(space, self.is_bound).iter().map(of));
+                    return reply;
+                }
+                let looked_up = self.is_bound.then(|| looked_up(space, &done)).flatten();
+                transaction.steps.push(Step {
+                    operation: at,
+                    space,
+                    done: Done::Wrote(statement, done),
+                });
+                if let Some((of, selection)) = looked_up {
+                    let touched = transaction.touched[of].as_ref().expect("it was just touched");
+                    let rows = touched.table.select(&selection);
+                    let done = Done::LookedUp(selection, rows);
+                    transaction.steps.push(Step { operation: at, space: of, done });
+                }
+                return reply;
             }
             Request::Select(_, selection) => {
                 let touched = transaction.touched[space].as_ref().expect("it was just touched");
@@ -518,6 +538,18 @@ impl Journal {
     }
 }
 
+/// The foreign key's look-up in the other space.
+fn looked_up(space: usize, done: &Result<Change, u32>) -> Option<(usize, Selection)> {
+    let [left, came] = done.as_ref().ok()?.groups();
+    let (of, group) = match space {
+        NAMING => (PLAIN, came?),
+        PLAIN if left != came => (NAMING, left?),
+        _ => return None,
+    };
+    let (iterator, key) = (IteratorType::Eq, Key::Number(group));
+    Some((of, Selection { index: 1, iterator, key, offset: 0, limit: u32::MAX }))
+}
+
 /// What a request outside of transactions shows of these contents, if it shows something.
 fn shown_alone(request: &Request, state: &State) -> Option<Reply> {
     Some(match request {
@@ -527,9 +559,10 @@ fn shown_alone(request: &Request, state: &State) -> Option<Reply> {
         Request::Write(space, statement) => {
             let mut statement = statement.clone();
             state.clone().number(*space, &mut statement);
-            let mut table = Table::clone(&state.tables[*space]);
-            Reply::of_statement(&table.run(*space, &statement))
+            Reply::of_statement(&run(&mut state.tables.clone(), *space, &statement))
         }
+        // It was refused for what is bound to it.
+        Request::Define(Definition::Truncate(PLAIN)) => return None,
         Request::Define(definition) => definition.apply(&mut state.clone()),
         _ => return None,
     })

@@ -1,7 +1,8 @@
 //! Spaces: clients that speak IPROTO beside the others, and what they are promised.
 //!
-//! They insert, replace, update, upsert, delete and select on three small spaces, alone and in
-//! transactions over streams, and change definitions at times. The oracle (`journal.rs`) knows the
+//! They insert, replace, update, upsert, delete and select on three or four small spaces, alone and
+//! in transactions over streams, and change definitions at times. In some runs, a foreign key binds
+//! two of the spaces. The oracle (`journal.rs`) knows the
 //! order in which the packets ran, and follows it while they do.
 //!
 //! Nothing else shares the spaces' data, so they are judged for themselves.
@@ -80,10 +81,11 @@ impl Spaces {
     fn begin_life(&mut self, node: &mut SimNode, plan: &Plan, slot: u32) -> Result<(), String> {
         if !setup::is_done(&node.keyspace) {
             node.set_gate(Gate::Fsync)?;
-            setup::make(node, slot, plan.space_habits.crowd)?;
+            setup::make(node, slot, plan.space_habits)?;
             node.set_gate(plan.gate)?;
         }
-        self.journal = Journal::new(setup::found(&node.keyspace)?, self.may_refuse);
+        self.journal =
+            Journal::new(setup::found(&node.keyspace)?, self.may_refuse, plan.space_habits.binds);
         for at in 0..plan.space_clients as u32 {
             self.names = self.names.wrapping_add(1);
             let (worker, habits) = (at as usize % plan.workers, plan.space_habits);

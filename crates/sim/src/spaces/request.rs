@@ -1,7 +1,7 @@
 //! Requests on spaces: what clients ask, as data and as packets.
 
 use crate::plan::Redefine;
-use crate::spaces::contents::{HASHED, NUMBERED, PLAIN, Row, SPACES, write_text};
+use crate::spaces::contents::{HASHED, NAMING, NUMBERED, PLAIN, Row, SPACES, write_text};
 use crate::spaces::definition::Definition;
 use ladon_iproto::client::write_request;
 use ladon_iproto::request::{
@@ -16,6 +16,8 @@ const LONG_TEXT_BYTES: u64 = 16_000;
 /// Tuples of the spaces without a sequence.
 const IDS: u64 = 10;
 const GROUPS: u64 = 12;
+/// Tuples of spaces that a foreign key binds, and half of their groups: few, so that they meet.
+const BOUND: u64 = 3;
 /// New tuples of a crowded space.
 const CROWD_IDS: u64 = 1_000;
 /// What is selected at most where the order does not matter.
@@ -96,6 +98,17 @@ pub(crate) struct Habits {
     pub(crate) redefine: Option<Redefine>,
     /// They add ever new tuples to `hashed`.
     pub(crate) crowd: bool,
+    /// There is `naming`, which a foreign key binds to `plain`, and they mostly work on these two.
+    pub(crate) binds: bool,
+}
+
+impl Habits {
+    fn space(self, random: &mut Random) -> usize {
+        if self.binds && random.chance(2, 3) {
+            return random.pick(&[PLAIN, NAMING]);
+        }
+        random.below(3) as usize
+    }
 }
 
 fn text(random: &mut Random, value: &str, habits: Habits) -> Vec<u8> {
@@ -111,10 +124,11 @@ fn text(random: &mut Random, value: &str, habits: Habits) -> Vec<u8> {
 
 /// A statement; `value` is unlike any other.
 fn statement(random: &mut Random, value: &str, habits: Habits) -> Request {
-    let space = random.below(3) as usize;
+    let space = habits.space(random);
     let id = match space {
         NUMBERED => 1 + random.below(3 * IDS),
         HASHED if habits.crowd && random.chance(2, 3) => random.below(CROWD_IDS),
+        PLAIN | NAMING if habits.binds => random.below(BOUND),
         _ => random.below(IDS),
     };
     let call = match random.below(8) {
@@ -126,7 +140,11 @@ fn statement(random: &mut Random, value: &str, habits: Habits) -> Request {
     };
     let is_put = matches!(call, Call::Insert | Call::Replace);
     let takes_number = space == NUMBERED && is_put && random.chance(3, 4);
-    let groups = if space == NUMBERED { 4 } else { GROUPS };
+    let groups = match space {
+        NUMBERED => 4,
+        PLAIN | NAMING if habits.binds => 2 * BOUND,
+        _ => GROUPS,
+    };
     let row = Row { id: 0, group: random.below(groups), text: text(random, value, habits) };
     let mut operations = Vec::new();
     if matches!(call, Call::Update | Call::Upsert) {
@@ -143,11 +161,11 @@ fn statement(random: &mut Random, value: &str, habits: Habits) -> Request {
     Request::Write(space, Statement { call, id, row, by_group, operations })
 }
 
-fn selection(random: &mut Random) -> Request {
-    let space = random.below(3) as usize;
+fn selection(random: &mut Random, habits: Habits) -> Request {
+    let space = habits.space(random);
     let index = match space {
         PLAIN => random.pick(&[0, 0, 1, 1, 2]),
-        NUMBERED => random.below(2) as u32,
+        NUMBERED | NAMING => random.below(2) as u32,
         _ => 0,
     };
     let key = match index {
@@ -174,7 +192,7 @@ impl Request {
     pub(crate) fn on_data(random: &mut Random, value: &str, habits: Habits) -> Request {
         match random.below(20) {
             0 => Request::Count(random.below(3) as usize),
-            1..9 => selection(random),
+            1..9 => selection(random, habits),
             _ => statement(random, value, habits),
         }
     }
@@ -183,10 +201,12 @@ impl Request {
     pub(crate) fn of_no_conflict(random: &mut Random, value: &str, habits: Habits) -> Request {
         loop {
             let request = statement(random, value, habits);
-            if let Request::Write(NUMBERED | HASHED, Statement { call, id, .. }) = &request
-                && (matches!(call, Call::Replace | Call::Upsert)
-                    || *call == Call::Insert && id.is_none())
-            {
+            let Request::Write(space, Statement { call, id, .. }) = &request else { continue };
+            let is_quiet = matches!(call, Call::Replace | Call::Upsert)
+                || *call == Call::Insert && id.is_none();
+            // A foreign key of these may conflict, and is to be asked.
+            let is_bound = habits.binds && matches!(*space, PLAIN | NAMING);
+            if is_quiet && (is_bound || matches!(*space, NUMBERED | HASHED)) {
                 return request;
             }
         }
@@ -227,7 +247,7 @@ impl Request {
 }
 
 /// The spaces' names.
-pub(crate) const NAMES: [&str; 3] = ["plain", "numbered", "hashed"];
+pub(crate) const NAMES: [&str; 4] = ["plain", "numbered", "hashed", "naming"];
 
 impl Key {
     fn encoded(&self) -> Vec<u8> {
@@ -290,7 +310,20 @@ pub(crate) fn space(out: &mut Vec<u8>, space: usize) {
     write::str(out, NAMES[space].as_bytes());
     write::str(out, b"memtx");
     write::uint(out, 0);
-    write::map(out, 0);
+    if space != NAMING {
+        return write::map(out, 0);
+    }
+    write::map(out, 1);
+    write::str(out, b"foreign_key");
+    write::map(out, 1);
+    write::str(out, b"of_group");
+    write::map(out, 2);
+    write::str(out, b"space");
+    write::uint(out, SPACES[PLAIN].into());
+    write::str(out, b"field");
+    write::map(out, 1);
+    write::uint(out, 1);
+    write::uint(out, 1);
 }
 
 /// Appends a tuple of `_index`.

@@ -1,8 +1,10 @@
 //! Makes the spaces as a connector does, and reads back what a recovery has found of them.
 
 use crate::node::SimNode;
-use crate::spaces::contents::{HASHED, NUMBERED, PLAIN, Primary, Row, SPACES, State, Table};
-use crate::spaces::request::{index, space};
+use crate::spaces::contents::{
+    HASHED, NAMING, NUMBERED, PLAIN, Primary, Row, SPACES, State, Table,
+};
+use crate::spaces::request::{Habits, index, space};
 use ladon_engine::{Keyspace, Scratch};
 use ladon_iproto::auth::{Credentials, scramble};
 use ladon_iproto::client::{Reply, write_request};
@@ -27,10 +29,10 @@ pub(crate) fn is_done(keyspace: &Keyspace) -> bool {
 }
 
 /// Makes the spaces; all of it is on the disk then. Nothing fails meanwhile.
-pub(crate) fn make(node: &mut SimNode, slot: u32, is_crowded: bool) -> Result<(), String> {
+pub(crate) fn make(node: &mut SimNode, slot: u32, habits: Habits) -> Result<(), String> {
     let mut admin = Admin::log_in(node, slot)?;
-    let mut tuples = definitions();
-    if is_crowded {
+    let mut tuples = definitions(habits.binds);
+    if habits.crowd {
         tuples.extend(crowd());
     }
     admin.replace(node, &tuples);
@@ -126,9 +128,10 @@ fn crowd() -> impl Iterator<Item = (u32, Vec<u8>)> {
 }
 
 /// Tuples of system spaces.
-fn definitions() -> Vec<(u32, Vec<u8>)> {
+fn definitions(binds: bool) -> Vec<(u32, Vec<u8>)> {
     let mut definitions = Vec::new();
-    for at in 0..SPACES.len() {
+    let is_there = |space: &usize| binds || *space != NAMING;
+    for at in (0..SPACES.len()).filter(is_there) {
         let mut tuple = Vec::new();
         space(&mut tuple, at);
         write::array(&mut tuple, 0);
@@ -140,8 +143,10 @@ fn definitions() -> Vec<(u32, Vec<u8>)> {
         (NUMBERED, (0, "primary", "tree"), true),
         (NUMBERED, (1, "group", "tree"), false),
         (HASHED, (0, "primary", "hash"), true),
+        (NAMING, (0, "primary", "tree"), true),
+        (NAMING, (1, "group", "tree"), false),
     ];
-    for (space, of, is_unique) in indexes {
+    for (space, of, is_unique) in indexes.into_iter().filter(|(space, ..)| is_there(space)) {
         let mut tuple = Vec::new();
         // The number of an index is that of its field.
         index(&mut tuple, space, of, is_unique, (of.0, "unsigned"));
@@ -182,6 +187,9 @@ pub(crate) fn found(keyspace: &Keyspace) -> Result<State, String> {
     let catalog = keyspace.spaces.catalog();
     let mut state = State::default();
     for (at, id) in SPACES.into_iter().enumerate() {
+        if at == NAMING && catalog.get(id).is_none() {
+            continue;
+        }
         let begun = keyspace.begin_on_spaces(&catalog, &[id], &mut scratch);
         let mut tx = begun.map_err(|error| error.to_string())?;
         state.tables[at] = Rc::new(table(tx.space(id))?);
@@ -287,7 +295,8 @@ mod tests {
         let (disk, clock) = (SimDisk::new(1), Arc::new(SimClock::new()));
         let node = SimNode::start(&disk, &clock, &plan, &mut random, Canary::None);
         let mut node = node.expect("an empty disk");
-        make(&mut node, 0, true).expect("spaces");
+        let habits = Habits { redefine: None, crowd: true, binds: false };
+        make(&mut node, 0, habits).expect("spaces");
         let mut admin = Admin::log_in(&mut node, 1).expect("a login");
         let mut tuple = Vec::new();
         index(&mut tuple, HASHED, (1, "group", "tree"), false, (1, "unsigned"));

@@ -1,7 +1,7 @@
 //! An interactive transaction as the oracle sees it: a copy of each space that it touches, and what
 //! it was shown.
 
-use crate::spaces::contents::{HASHED, Rows, Shown, State, Table, code};
+use crate::spaces::contents::{Change, HASHED, Row, Rows, State, Table, code, linked, run};
 use crate::spaces::journal::{Expected, Journal, Operation, Reply, When};
 use crate::spaces::request::{Key, Selection, Statement};
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub(crate) struct Transaction {
     pub(super) is_over: bool,
     /// The version of the definitions at its first touch.
     pub(super) schema: Option<u64>,
-    pub(super) touched: [Option<Touched>; 3],
+    pub(super) touched: [Option<Touched>; 4],
     pub(super) steps: Vec<Step>,
     /// Changes before the first part of its commit, if that has several.
     pub(super) commits_from: Option<usize>,
@@ -43,20 +43,65 @@ pub(super) struct Step {
 
 /// What was done, with what it showed.
 pub(super) enum Done {
-    /// A statement with its number.
-    Wrote(Statement, Shown),
+    /// A statement with its number, and what it did.
+    Wrote(Statement, Result<Change, u32>),
+    /// A statement that the foreign key refused. That depends on all in the bound spaces.
+    Refused,
+    /// A look-up of the foreign key; no client was shown it.
+    LookedUp(Selection, Result<Rows, u32>),
     Selected(Selection, Result<Rows, u32>),
     Counted(u64),
 }
 
+/// The result of doing a step again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Again {
+    /// The same.
+    Same,
+    /// The same to the client, but it reads or does something else than before, so the node may
+    /// call it a conflict.
+    Unlike,
+    Different,
+}
+
+fn shown(done: &Result<Change, u32>) -> Result<Option<&Row>, u32> {
+    done.as_ref().map(|change| change.shown.as_deref()).map_err(|code| *code)
+}
+
 impl Step {
-    /// Does it again; whether it shows the same.
-    fn repeat(&self, table: &mut Table) -> bool {
+    /// Does it again, on what there is.
+    fn repeat(&self, tables: &mut [Rc<Table>; 4]) -> Again {
         match &self.done {
-            Done::Wrote(statement, shown) => table.run(self.space, statement) == *shown,
+            Done::Wrote(statement, before) => {
+                let now = run(tables, self.space, statement);
+                let groups = |done: &Result<Change, u32>| done.as_ref().ok().map(Change::groups);
+                match (&now, before) {
+                    _ if shown(&now) != shown(before) => Again::Different,
+                    _ if groups(&now) != groups(before) => Again::Unlike,
+                    _ => Again::Same,
+                }
+            }
+            Done::LookedUp(selection, rows) => {
+                match tables[self.space].select(selection) == *rows {
+                    true => Again::Same,
+                    false => Again::Unlike,
+                }
+            }
+            _ => self.repeat_on(&mut Table::clone(&tables[self.space])),
+        }
+    }
+
+    /// Does it again on one space, whatever the foreign key says.
+    fn repeat_on(&self, table: &mut Table) -> Again {
+        let is_same = match &self.done {
+            Done::Wrote(statement, before) => {
+                shown(&table.run(self.space, statement)) == shown(before)
+            }
             Done::Selected(selection, rows) => table.select(selection) == *rows,
             Done::Counted(count) => table.rows.len() as u64 == *count,
-        }
+            Done::Refused | Done::LookedUp(..) => true,
+        };
+        if is_same { Again::Same } else { Again::Different }
     }
 }
 
@@ -101,6 +146,27 @@ impl Transaction {
         true
     }
 
+    /// As `touch`, of a space that is written: the foreign key's other space is copied as well.
+    pub(super) fn touch_for(&mut self, space: usize, journal: &Journal) -> bool {
+        let all = std::iter::once(&space).chain(linked(space, journal.is_bound));
+        let base = journal.position();
+        all.copied().all(|space| {
+            let table = &journal.now().tables[space];
+            self.touch(space, journal.definitions, (table, base, journal.versions[space]))
+        })
+    }
+
+    /// Runs a statement that has its number on the copies.
+    pub(super) fn run(&mut self, space: usize, statement: &Statement) -> Result<Change, u32> {
+        let table = |it: &Option<Touched>| it.as_ref().map(|it| Rc::new(it.table.clone()));
+        let mut tables = self.touched.each_ref().map(|it| table(it).unwrap_or_default());
+        let done = run(&mut tables, space, statement);
+        let touched = self.touched[space].as_mut().expect("it is touched before");
+        touched.table = Table::clone(&tables[space]);
+        touched.is_written |= done.is_ok();
+        done
+    }
+
     /// A part of its commit is done. From then on it does not time out.
     pub(super) fn goes_on(&mut self, position: usize, when: When) -> Result<(), String> {
         if self.commits_from.is_none() {
@@ -113,8 +179,21 @@ impl Transaction {
 
     /// Whether one of its steps would show something else, of these contents.
     fn differs(&self, state: &State) -> bool {
+        self.again(state) == Again::Different
+    }
+
+    /// The result of doing all its steps again on these contents.
+    fn again(&self, state: &State) -> Again {
         let mut tables = state.tables.clone();
-        !self.steps.iter().all(|step| step.repeat(Rc::make_mut(&mut tables[step.space])))
+        let mut all = Again::Same;
+        for step in &self.steps {
+            match step.repeat(&mut tables) {
+                Again::Same => {}
+                Again::Unlike => all = Again::Unlike,
+                Again::Different => return Again::Different,
+            }
+        }
+        all
     }
 
     /// After how many changes somebody had changed what it was shown. `None` if changes of
@@ -130,9 +209,9 @@ impl Transaction {
         };
         // Any change of the space may be one too many for them.
         let depends_on_all = |step: &&Step| match &step.done {
-            Done::Counted(_) => true,
+            Done::Counted(_) | Done::Refused => true,
             Done::Selected(it, _) => step.space == HASHED && it.key == Key::None,
-            Done::Wrote(..) => false,
+            Done::Wrote(..) | Done::LookedUp(..) => false,
         };
         (first..states.len()).find(|&at| {
             let mut steps = self.steps.iter().filter(depends_on_all);
@@ -157,27 +236,32 @@ impl Transaction {
             let touched = self.touched[space].as_ref();
             touched.is_some_and(|it| it.version != journal.versions[space])
         };
-        let any_is_changed = (0..3).any(is_changed);
+        let any_is_changed = (0..4).any(is_changed);
         // What a part of the commit met may be gone by now. Other changes may have come too often.
-        let met =
-            self.commits_from.is_some_and(|from| journal.any_since(from, |it| self.differs(it)));
+        let met = self
+            .commits_from
+            .is_some_and(|from| journal.any_since(from, |it| self.again(it) != Again::Same));
         let mut may_be_refused = met || self.parts > PARTS_MAX;
         for step in &self.steps {
-            let table = Rc::make_mut(&mut next.tables[step.space]);
-            let is_same = step.repeat(table);
-            if !is_same && !any_is_changed {
+            let again = step.repeat(&mut next.tables);
+            if again != Again::Same && !any_is_changed {
                 unreachable!("on its own copies it was the same");
             }
+            may_be_refused |= again == Again::Unlike;
             let is_all = |it: &Selection| step.space == HASHED && it.key == Key::None;
             match &step.done {
                 // Any change of the space is one too many.
-                Done::Counted(_) if is_changed(step.space) => return conflict,
+                Done::Counted(_) | Done::Refused if is_changed(step.space) => return conflict,
                 // Attempts that were taken back count as changes, too, and may change an order.
-                Done::Counted(_) => may_be_refused = true,
+                Done::Counted(_) | Done::Refused => may_be_refused = true,
+                // The error's text shows a tuple, which may be another one by now.
+                Done::Wrote(_, Err(code::TUPLE_FOUND)) => {
+                    may_be_refused |= is_changed(step.space);
+                }
                 Done::Selected(it, _) if is_all(it) => may_be_refused = true,
                 _ => {}
             }
-            if !is_same {
+            if again == Again::Different {
                 return conflict;
             }
         }
@@ -205,7 +289,7 @@ impl Transaction {
                 let mut table = Table::clone(&found.tables[space]);
                 let mut steps = self.steps.iter().filter(|step| step.space == space);
                 !steps.all(|step| {
-                    let is_same = step.repeat(&mut table);
+                    let is_same = step.repeat_on(&mut table) == Again::Same;
                     is_same || !operations[step.operation].is_firm()
                 })
             }

@@ -3,12 +3,12 @@
 //! In each part but the last one, `\` comes before `:` and before `\`. The last part is verbatim,
 //! so a key of one string is that string.
 
-use super::value::uuid_text;
 use super::{TextError, shown};
 use crate::collation::Collation;
 use crate::field_type::{FieldType, extension, peek};
 use crate::fields;
-use crate::key::Part;
+use crate::key_part::Part;
+use crate::text::uuid_text;
 use ladon_msgpack::{Value, write};
 
 const SEPARATOR: u8 = b':';

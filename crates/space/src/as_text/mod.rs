@@ -7,9 +7,10 @@ mod key;
 mod sum;
 mod value;
 
+pub use crate::text::uuid_text;
 pub use key::{check_parts, encode_key, write_key};
 pub use sum::{SumError, add_float, add_integer};
-pub use value::{encode_value, is_writable, uuid_text, write_value};
+pub use value::{encode_value, is_writable, write_value};
 
 use thiserror::Error;
 

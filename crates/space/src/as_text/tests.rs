@@ -1,7 +1,7 @@
 use super::*;
 use crate::collation::Collation;
 use crate::field_type::FieldType;
-use crate::key::Part;
+use crate::key_part::Part;
 use ladon_msgpack::write;
 
 fn part(field: u32, kind: FieldType) -> Part {

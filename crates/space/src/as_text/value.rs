@@ -15,7 +15,7 @@
 use super::{TextError, shown};
 use crate::decimal::Decimal;
 use crate::field_type::{FieldType, extension};
-use crate::text;
+use crate::text::{self, HYPHENS};
 use ladon_msgpack::{self as msgpack, Value, write};
 use std::io::Write as _;
 
@@ -111,9 +111,6 @@ fn double(text: &[u8]) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }
 
-/// Positions of the hyphens in a UUID's text.
-const HYPHENS: [usize; 4] = [8, 13, 18, 23];
-
 fn uuid(text: &[u8]) -> Option<[u8; 16]> {
     if text.len() != 36 || HYPHENS.iter().any(|&at| text[at] != b'-') {
         return None;
@@ -127,18 +124,4 @@ fn uuid(text: &[u8]) -> Option<[u8; 16]> {
         *byte = two[0] << 4 | two[1];
     }
     Some(bytes)
-}
-
-/// The text of a UUID's bytes.
-pub fn uuid_text(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(36);
-    for byte in bytes {
-        if HYPHENS.contains(&out.len()) {
-            out.push('-');
-        }
-        for half in [byte >> 4, byte & 0x0f] {
-            out.extend(char::from_digit(half.into(), 16));
-        }
-    }
-    out
 }

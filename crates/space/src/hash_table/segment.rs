@@ -16,6 +16,7 @@
 //! the hash, so items are moved without being hashed, which would wait for a tuple's memory.
 
 use super::FETCHED_AHEAD;
+use crate::left_behind::note_clone;
 use crate::tuple::{MARK_BITS, Tuple};
 use hashbrown::HashTable;
 use std::sync::Arc;
@@ -54,6 +55,7 @@ impl Default for Buckets {
 /// Clones have the marks, too.
 impl Clone for Segment {
     fn clone(&self) -> Segment {
+        note_clone(SEGMENT_BYTES);
         let mut clone = Segment { beyond: self.beyond.clone(), ..Segment::default() };
         for (to, from) in clone.buckets.0.iter_mut().zip(&self.buckets.0) {
             for (to, from) in to.iter_mut().zip(from) {

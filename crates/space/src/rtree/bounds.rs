@@ -11,8 +11,8 @@
 
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
+use crate::iterator_type::IteratorType;
 use crate::key::Key;
-use crate::select::IteratorType;
 use ladon_msgpack::{self as msgpack, Value};
 use smallvec::SmallVec;
 use std::cmp::Ordering;

@@ -17,6 +17,7 @@ mod build;
 mod node;
 mod search;
 
+use crate::iterator_type::IteratorType;
 use crate::tuple::Tuple;
 pub use bounds::Distance;
 use bounds::{Bounds, Margin};
@@ -84,11 +85,11 @@ impl Rtree {
 
     /// All tuples.
     pub(crate) fn tuples(&self) -> Search<'_> {
-        Search::new(&self.root, self.fanout.stride, crate::IteratorType::All, Bounds::new())
+        Search::new(&self.root, self.fanout.stride, IteratorType::All, Bounds::new())
     }
 
     /// The tuples that an iterator with this key selects.
-    pub(crate) fn search(&self, iterator: crate::IteratorType, key: Bounds) -> Search<'_> {
+    pub(crate) fn search(&self, iterator: IteratorType, key: Bounds) -> Search<'_> {
         Search::new(&self.root, self.fanout.stride, iterator, key)
     }
 

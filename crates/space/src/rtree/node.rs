@@ -4,6 +4,7 @@
 //! inner node keeps of a child holds all boxes in the child.
 
 use super::bounds::{self, Bounds, Margin};
+use crate::left_behind::note_clone;
 use crate::tuple::Tuple;
 use std::sync::Arc;
 
@@ -51,6 +52,7 @@ pub(super) enum Node {
 impl<T: Clone> Clone for Entries<T> {
     /// With room for what is to be changed.
     fn clone(&self) -> Entries<T> {
+        note_clone(size_of_val(&self.bounds[..]) + size_of_val(&self.items[..]));
         let stride = self.bounds.len() / self.items.len().max(1);
         let mut copy = Entries::with_room(self.items.len() + 1, stride);
         copy.bounds.extend_from_slice(&self.bounds);

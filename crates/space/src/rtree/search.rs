@@ -2,7 +2,8 @@
 
 use super::bounds::{self, Bounds, Distance};
 use super::node::Node;
-use crate::select::{IteratorType, LOOKED_AT_ONCE, Looked};
+use crate::iterator_type::IteratorType;
+use crate::looked::{LOOKED_AT_ONCE, Looked};
 use crate::tuple::Tuple;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

@@ -2,11 +2,13 @@
 //!
 //! Source: Tarantool 2.11's documentation, "MessagePack extensions" and "Module datetime".
 
-use crate::as_text::uuid_text;
 use crate::decimal::Decimal;
 use crate::field_type::extension;
 use ladon_msgpack::{self as msgpack, Value};
 use std::fmt::Write;
+
+/// Positions of the hyphens in a UUID's text.
+pub(crate) const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
 const SECONDS_PER_DAY: i64 = 24 * 60 * 60;
 
@@ -147,4 +149,18 @@ mod tests {
         }
         assert_eq!(shown(9, &[0]), "damaged");
     }
+}
+
+/// The text of a UUID's bytes.
+pub fn uuid_text(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(36);
+    for byte in bytes {
+        if HYPHENS.contains(&out.len()) {
+            out.push('-');
+        }
+        for half in [byte >> 4, byte & 0x0f] {
+            out.extend(char::from_digit(half.into(), 16));
+        }
+    }
+    out
 }

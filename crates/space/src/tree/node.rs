@@ -3,6 +3,7 @@
 //! **Invariants:** no node below the root is empty; an inner node's `firsts[i]` is the smallest
 //! item under `children[i]`, and `counts[i]` is how many there are.
 
+use crate::left_behind::note_clone;
 use crate::prefetch;
 use arrayvec::ArrayVec;
 use std::sync::Arc;
@@ -19,16 +20,29 @@ const JOINED_MAX: usize = FANOUT * 3 / 4;
 /// have to do so again too soon.
 const TAKES_MAX: usize = FANOUT - FANOUT / 8;
 
-#[derive(Clone)]
 pub(in crate::tree) struct Leaf<T> {
     pub(in crate::tree) items: ArrayVec<T, FANOUT>,
 }
 
-#[derive(Clone)]
 pub(in crate::tree) struct Inner<T> {
     pub(in crate::tree) firsts: ArrayVec<T, FANOUT>,
     pub(in crate::tree) counts: ArrayVec<u64, FANOUT>,
     pub(in crate::tree) children: ArrayVec<Node<T>, FANOUT>,
+}
+
+impl<T: Clone> Clone for Leaf<T> {
+    fn clone(&self) -> Leaf<T> {
+        note_clone(size_of::<Leaf<T>>());
+        Leaf { items: self.items.clone() }
+    }
+}
+
+impl<T: Clone> Clone for Inner<T> {
+    fn clone(&self) -> Inner<T> {
+        note_clone(size_of::<Inner<T>>());
+        let Inner { firsts, counts, children } = self;
+        Inner { firsts: firsts.clone(), counts: counts.clone(), children: children.clone() }
+    }
 }
 
 /// A clone shares what is under the node.

@@ -3,3 +3,4 @@
 mod check;
 mod check_paths;
 mod corpus;
+mod module_graph;

@@ -1,7 +1,8 @@
 //! The section `Memory`.
 //!
 //! `used_memory` is what `maxmemory` limits: the data with its tables, free memory within slabs,
-//! values that were removed but not freed yet, and the clients' buffers. `allocator_allocated`
+//! values that were removed but not freed yet, and the clients' buffers; and what open transactions
+//! on spaces hold, which has limits of its own. `allocator_allocated`
 //! excludes free memory within slabs. `allocator_resident` includes free slabs whose memory was not
 //! returned to the system.
 
@@ -13,6 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let node = ctx.node;
     let facts = node.process.facts();
+    node.look_at_transactions();
     let (used, fixed) = (node.used_memory(), node.keyspace.fixed_bytes());
     let peak = node.used_memory_peak();
     let overhead = node.overhead_memory();
@@ -28,6 +30,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("used_memory_overhead", overhead);
     text.field("used_memory_startup", fixed);
     text.field("used_memory_dataset", data);
+    text.field("used_memory_transactions", node.keyspace.spaces.transaction_bytes());
     text.field("used_memory_dataset_perc", percent(data, used.saturating_sub(fixed)));
     text.field("allocator_allocated", allocated.in_use);
     text.field("allocator_active", allocated.active);

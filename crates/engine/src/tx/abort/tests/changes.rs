@@ -2,11 +2,14 @@
 
 use super::{Op, name, word, words};
 use crate::access::next_random;
+use crate::key::Key;
 use crate::libraries::Library;
 use crate::object::Object;
 use crate::partition_of;
 use crate::table::entry::EntryRef;
-use crate::tx::{Candidate, Key, Stored, Tx};
+use crate::tx::Tx;
+use crate::tx::evict::Candidate;
+use crate::tx::stored::Stored;
 use crate::types::list::{End, ListValue};
 use crate::types::set::SetValue;
 use crate::types::sorted_set::SortedSet;
