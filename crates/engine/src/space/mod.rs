@@ -23,18 +23,25 @@ mod catalog;
 mod definition;
 mod error;
 mod foreign_keys;
+mod function;
+mod grant;
 mod held_spaces;
 mod mounted;
+mod permission;
 mod recovery;
+mod rights;
 mod saving;
 mod stillness;
 mod transaction;
+mod users;
 
 pub use catalog::{Catalog, Mount, SpaceCell, Spaces};
 pub(crate) use definition::Prepared;
-pub use definition::defines;
+pub use definition::{defines, is_defined_with};
+pub use rights::{AllRights, DefinitionRights, ObjectKind, Privilege, RightsObject, access_denied};
 pub use stillness::DefinitionTurn;
 pub use transaction::SpaceTx;
+pub use users::{ADMIN, GUEST, Grant, PUBLIC, SUPER, UserDef};
 
 pub use catalog::described_space;
 pub(crate) use catalog::{Content, SpaceGuard};

@@ -21,6 +21,8 @@ mod module_graph;
 mod preparation;
 mod prepared_foreign_keys;
 #[cfg(not(loom))]
+mod rights;
+#[cfg(not(loom))]
 mod spaces;
 #[cfg(not(loom))]
 mod strings;
