@@ -59,8 +59,9 @@ pub use preparation::{Preparation, Progress};
 pub use preparation_limits::PreparationLimits;
 pub use save::{SaveCursor, SavedBlock};
 pub use space::{
-    Catalog, DefinitionTurn, MOUNTS_DATABASE, Mount, SpaceCell, SpaceTx, Spaces, TransactionLimits,
-    defines, described_space,
+    ADMIN, AllRights, Catalog, DefinitionRights, DefinitionTurn, GUEST, Grant, MOUNTS_DATABASE,
+    Mount, ObjectKind, PUBLIC, Privilege, RightsObject, SUPER, SpaceCell, SpaceTx, Spaces,
+    TransactionLimits, UserDef, access_denied, defines, described_space, is_defined_with,
 };
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::sorted_sets::Scores;

@@ -21,7 +21,9 @@
 use crate::keyspace::Keyspace;
 use crate::noting::{Noted, Prepares};
 use crate::preparation_limits::PreparationLimits;
-use crate::space::{Prepared, SpaceCell, SpaceGuard, described_space};
+use crate::space::{
+    DefinitionRights, Prepared, Privilege, RightsObject, SpaceCell, SpaceGuard, described_space,
+};
 use crate::tx::Scratch;
 use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::{BoxError, ForeignKey, FormatCheck, IndexBuild, Live, Space, SpaceDef, Written};
@@ -98,11 +100,11 @@ struct Counted {
 
 impl Keyspace {
     /// Begins to prepare what a statement on the space `id` would define, if that would take long.
-    /// `written` is what it would write. `None` if it does not take long, or if the definition is
-    /// at fault, which the statement itself will show.
+    /// `written` is what it would write. `None` if it does not take long, if the user has no right to
+    /// it, or if the definition is at fault, which the statement itself will show.
     pub fn prepare(
         &self,
-        id: SpaceId,
+        (id, rights): (SpaceId, &dyn DefinitionRights),
         written: &Written,
         limits: PreparationLimits,
     ) -> Option<Preparation> {
@@ -119,6 +121,11 @@ impl Keyspace {
         if content.gone || is_small(space, new.bytes(), id, limits) {
             return None;
         }
+        let def = space.def();
+        let object = RightsObject::space(def.id, &def.name, def.owner);
+        let is_creation = id == system::INDEX && is_new;
+        let privilege = if is_creation { Privilege::CREATE } else { Privilege::ALTER };
+        rights.check_definition(&object, privilege).ok()?;
         let (work, prepares) = if id == system::INDEX {
             let build = IndexBuild::begin(space, new.bytes()).ok()??;
             let number = build.def().id;
@@ -164,13 +171,13 @@ impl Keyspace {
     /// nothing has changed, because what was prepared has to go on, or to begin again.
     pub fn define_prepared(
         &self,
-        id: SpaceId,
+        (id, rights): (SpaceId, &dyn DefinitionRights),
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
         prepared: &mut Preparation,
     ) -> (Option<Result<Written, BoxError>>, Lsn) {
-        self.define_with(id, scratch, statement, append, Some(prepared))
+        self.define_with((id, rights), scratch, statement, append, Some(prepared))
     }
 }
 

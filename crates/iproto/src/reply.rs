@@ -279,17 +279,24 @@ pub fn id(out: &mut Vec<u8>, sync: u64, schema_version: u64, server: &ServerId<'
     finish_short(reply, out);
 }
 
-/// Appends an event for a watcher: the key, and its value (MessagePack) if it has one. An event has
-/// neither sync nor schema version.
+/// Appends an event for a watcher: the number of its last WATCH, the key, and its value
+/// (MessagePack) if it has one. An event has no schema version.
 ///
 /// # Errors
 /// More than 4 GiB: nothing is appended.
-pub fn event(out: &mut Vec<u8>, name: &[u8], value: Option<&[u8]>) -> Result<(), ReplyTooLong> {
+pub fn event(
+    out: &mut Vec<u8>,
+    sync: u64,
+    name: &[u8],
+    value: Option<&[u8]>,
+) -> Result<(), ReplyTooLong> {
     let reply = Begun { start: out.len() };
     out.extend_from_slice(&[0xce, 0, 0, 0, 0]);
-    write::map(out, 1);
+    write::map(out, 2);
     write::uint(out, key::REQUEST_TYPE.into());
     write::uint(out, request_type::EVENT.into());
+    write::uint(out, key::SYNC.into());
+    write::uint(out, sync);
     write::map(out, 1 + u32::from(value.is_some()));
     write::uint(out, key::EVENT_KEY.into());
     write::str(out, name);

@@ -1,73 +1,28 @@
-//! Users, roles and their rights, as the system spaces `_user` and `_priv` have them.
+//! Users, roles and their rights, as the system spaces `_user`, `_priv` and `_func` have them.
 //!
 //! The table is made from the spaces' tuples when they have changed since, and is shared by all
 //! sessions. A user has what was granted to it and to its roles, on the universe, on all objects of
-//! a type, or on one object. Who owns an object may do everything with it.
+//! a kind, or on one object. Who owns an object may do everything with it but create it. Whoever
+//! does anything needs `usage` of the universe besides.
+//!
+//! Source: Tarantool's `access_check_*` functions, and the filters of its `sysview.c`.
 
 use crate::error;
-use ladon_engine::Scratch;
-use ladon_iproto::auth::StoredPassword;
+use ladon_engine::{
+    ADMIN, Catalog, DefinitionRights, GUEST, Grant, ObjectKind, PUBLIC, Privilege, RightsObject,
+    SUPER, Scratch, UserDef, access_denied,
+};
+use ladon_iproto::auth::{StoredPassword, StoredPasswordError};
 use ladon_kernel::node::Node;
-use ladon_msgpack::{Value, read, read_array, read_map, read_str, read_uint, skip, take};
-use ladon_record::Lsn;
-use ladon_space::BoxError;
+use ladon_msgpack::{read_array, read_map, read_str, read_uint, take};
+use ladon_record::{Lsn, SpaceId};
+use ladon_space::{BoxError, ErrorCode, fields};
 use ladon_system_spaces as system;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// The user of a connection that has not logged in.
-pub(crate) const GUEST: u32 = 0;
-/// The user that may do everything.
-pub(crate) const ADMIN: u32 = 1;
-/// The role that has every right.
-const SUPER: u32 = 31;
-
-/// Rights, as `_priv` counts them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Right(u32);
-
-impl Right {
-    pub(crate) const READ: Right = Right(1);
-    pub(crate) const WRITE: Right = Right(2);
-    pub(crate) const EXECUTE: Right = Right(4);
-    pub(crate) const SESSION: Right = Right(8);
-    pub(crate) const USAGE: Right = Right(16);
-
-    fn name(self) -> &'static str {
-        match self {
-            Right::READ => "Read",
-            Right::WRITE => "Write",
-            Right::EXECUTE => "Execute",
-            Right::SESSION => "Session",
-            _ => "Usage",
-        }
-    }
-}
-
-/// What a right is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
-    Universe,
-    Space,
-    Function,
-    Sequence,
-    Role,
-    User,
-}
-
-impl Kind {
-    fn of(name: &[u8]) -> Option<Kind> {
-        Some(match name {
-            b"universe" => Kind::Universe,
-            b"space" => Kind::Space,
-            b"function" => Kind::Function,
-            b"sequence" => Kind::Sequence,
-            b"role" => Kind::Role,
-            b"user" => Kind::User,
-            _ => return None,
-        })
-    }
-}
+/// `ER_GUEST_USER_PASSWORD`.
+const GUEST_USER_PASSWORD: ErrorCode = ErrorCode(96);
 
 /// A user or a role.
 pub(crate) struct User {
@@ -78,6 +33,9 @@ pub(crate) struct User {
     pub(crate) passwords: Vec<StoredPassword>,
 }
 
+/// A function: its number, and its owner.
+type Function = (u32, u32);
+
 /// Everybody's rights.
 #[derive(Default)]
 pub(crate) struct Access {
@@ -85,15 +43,8 @@ pub(crate) struct Access {
     pub(crate) changed: Lsn,
     users: HashMap<u32, User>,
     by_name: HashMap<String, u32>,
-    /// By grantee: on what, which object of it (`None`: all), which rights.
     grants: HashMap<u32, Vec<Grant>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Grant {
-    kind: Kind,
-    object: Option<u32>,
-    rights: u32,
+    functions: Arc<HashMap<String, Function>>,
 }
 
 /// A user's rights, its roles' included.
@@ -101,11 +52,13 @@ struct Grant {
 pub(crate) struct Rights {
     /// As [`Access::changed`].
     pub(crate) changed: Lsn,
-    user: String,
+    /// The user's number, and its name; none if it is gone.
     id: u32,
+    user: Option<String>,
     universe: u32,
-    of_kind: HashMap<Kind, u32>,
-    of_object: HashMap<(Kind, u32), u32>,
+    of_kind: HashMap<ObjectKind, u32>,
+    of_object: HashMap<(ObjectKind, u32), u32>,
+    functions: Arc<HashMap<String, Function>>,
 }
 
 impl Access {
@@ -116,9 +69,12 @@ impl Access {
             return Ok(access);
         }
         let catalog = node.keyspace.spaces.catalog();
-        let ids = [system::USER, system::PRIV];
+        let ids = [system::FUNC, system::USER, system::PRIV];
         let mut tx = node.keyspace.begin_on_spaces(&catalog, &ids, scratch)?;
         let mut access = Access::default();
+        let functions = tx.space(system::FUNC).require_index(0)?.tuples();
+        let functions = functions.filter_map(|tuple| function_of(tuple.bytes()));
+        access.functions = Arc::new(functions.collect());
         for tuple in tx.space(system::USER).require_index(0)?.tuples() {
             access.add_user(tuple.bytes());
         }
@@ -131,7 +87,7 @@ impl Access {
         Ok(access)
     }
 
-    /// A tuple of `_user`: id, owner, name, type, auth. One that cannot be read has no rights.
+    /// A tuple of `_user`. One that cannot be read has no rights.
     fn add_user(&mut self, tuple: &[u8]) {
         if let Some(user) = user_of(tuple) {
             self.by_name.insert(user.name.clone(), user.id);
@@ -139,10 +95,10 @@ impl Access {
         }
     }
 
-    /// A tuple of `_priv`: grantor, grantee, object type, object, rights.
+    /// A tuple of `_priv`. One that cannot be read grants nothing.
     fn add_grant(&mut self, tuple: &[u8]) {
-        if let Some((grantee, grant)) = grant_of(tuple) {
-            self.grants.entry(grantee).or_default().push(grant);
+        if let Ok(grant) = Grant::from_tuple(tuple) {
+            self.grants.entry(grant.grantee).or_default().push(grant);
         }
     }
 
@@ -151,16 +107,21 @@ impl Access {
         self.by_name.get(name).and_then(|id| self.users.get(id)).filter(|user| !user.is_role)
     }
 
-    /// All rights of a user.
-    pub(crate) fn rights(&self, user: u32) -> Rights {
-        let name = self.users.get(&user).map_or_else(String::new, |user| user.name.clone());
-        let mut rights =
-            Rights { changed: self.changed, user: name, id: user, ..Rights::default() };
-        if user == ADMIN {
+    /// All rights of a user; none, if that user is gone and another one has its number.
+    pub(crate) fn rights(&self, id: u32, is_gone: bool) -> Rights {
+        let mut rights = Rights {
+            changed: self.changed,
+            id,
+            functions: Arc::clone(&self.functions),
+            ..Rights::default()
+        };
+        let Some(user) = self.users.get(&id).filter(|_| !is_gone) else { return rights };
+        rights.user = Some(user.name.clone());
+        if user.id == ADMIN {
             rights.universe = u32::MAX;
         }
         let mut seen = BTreeSet::new();
-        let mut rest = vec![user];
+        let mut rest = vec![user.id];
         while let Some(grantee) = rest.pop() {
             if !seen.insert(grantee) {
                 continue;
@@ -169,13 +130,9 @@ impl Access {
                 rights.universe = u32::MAX;
             }
             for grant in self.grants.get(&grantee).into_iter().flatten() {
-                match (grant.kind, grant.object) {
-                    (Kind::Universe, _) => rights.universe |= grant.rights,
-                    (Kind::Role, Some(role)) => rest.push(role),
-                    (kind, Some(object)) => {
-                        *rights.of_object.entry((kind, object)).or_default() |= grant.rights;
-                    }
-                    (kind, None) => *rights.of_kind.entry(kind).or_default() |= grant.rights,
+                match grant.role() {
+                    Some(role) => rest.push(role),
+                    None => rights.add(grant),
                 }
             }
         }
@@ -184,23 +141,47 @@ impl Access {
 }
 
 impl Rights {
-    /// Whether the user may do this with the space.
+    fn add(&mut self, grant: &Grant) {
+        let more = grant.privileges;
+        match (grant.kind, grant.object) {
+            (ObjectKind::Universe, _) => self.universe |= more,
+            // As Tarantool has it: with `execute` among others, it is neither the role nor a right.
+            (ObjectKind::Role, Some(_)) if more & Privilege::EXECUTE.0 != 0 => {}
+            (kind, Some(object)) => *self.of_object.entry((kind, object)).or_default() |= more,
+            (kind, None) => *self.of_kind.entry(kind).or_default() |= more,
+        }
+    }
+
+    fn of_kind(&self, kind: ObjectKind) -> u32 {
+        self.of_kind.get(&kind).copied().unwrap_or(0)
+    }
+
+    fn of_object(&self, kind: ObjectKind, id: Option<u32>) -> u32 {
+        id.and_then(|id| self.of_object.get(&(kind, id))).copied().unwrap_or(0)
+    }
+
+    fn owns(&self, owner: u32) -> bool {
+        self.user.is_some() && self.id == owner
+    }
+
+    /// Whether the user may do this with the space: number, name and owner.
     ///
     /// # Errors
     /// `ER_ACCESS_DENIED`.
     #[inline]
     pub(crate) fn check_space(
         &self,
-        (id, name, owner): (u32, &str, u32),
-        right: Right,
+        (id, name, owner): (SpaceId, &str, u32),
+        right: Privilege,
     ) -> Result<(), BoxError> {
-        if self.universe & right.0 != 0 || owner == self.id && self.id != GUEST {
+        let wanted = right.0 | Privilege::USAGE.0;
+        if self.universe & wanted == wanted {
             return Ok(());
         }
-        self.check(Kind::Space, "space", (id, name), right)
+        self.check_object(&RightsObject::space(id, name, owner), right)
     }
 
-    /// Whether the user may take numbers of the sequence.
+    /// Whether the user may take numbers of the sequence: number, name and owner.
     ///
     /// # Errors
     /// `ER_ACCESS_DENIED`.
@@ -208,47 +189,93 @@ impl Rights {
         &self,
         (id, name, owner): (u32, &str, u32),
     ) -> Result<(), BoxError> {
-        if self.universe & Right::WRITE.0 != 0 || owner == self.id && self.id != GUEST {
+        let (kind, id) = (ObjectKind::Sequence, Some(id));
+        self.check_object(&RightsObject { kind, id, name, owner }, Privilege::WRITE)
+    }
+
+    /// Whether the user may use an object.
+    fn check_object(&self, object: &RightsObject<'_>, right: Privilege) -> Result<(), BoxError> {
+        let wanted = right.0 | Privilege::USAGE.0;
+        let missing = wanted & !self.universe & !self.of_kind(object.kind);
+        if missing & Privilege::USAGE.0 == 0
+            && (self.owns(object.owner) || missing & !self.of_object(object.kind, object.id) == 0)
+        {
             return Ok(());
         }
-        self.check(Kind::Sequence, "sequence", (id, name), Right::WRITE)
+        if self.universe & Privilege::USAGE.0 == 0 {
+            return Err(self.denied(Privilege::USAGE, ObjectKind::Universe, ""));
+        }
+        Err(self.denied(right, object.kind, object.name))
     }
 
     /// Whether a view shows this tuple of its space to the user: what it owns, what it has some
     /// right to, itself.
-    pub(crate) fn sees(&self, view: u32, tuple: &[u8]) -> bool {
-        if self.universe & Right::READ.0 != 0 || view == system::VCOLLATION {
+    pub(crate) fn sees(&self, catalog: &Catalog, view: SpaceId, tuple: &[u8]) -> bool {
+        const ANY: u32 =
+            Privilege::READ.0 | Privilege::WRITE.0 | Privilege::DROP.0 | Privilege::ALTER.0;
+        let stored = system::view_of(view);
+        let reads_stored = self.of_object(ObjectKind::Space, stored) & Privilege::READ.0 != 0;
+        if self.universe & ANY != 0 || reads_stored || view == system::VCOLLATION {
             return true;
         }
         // Of most spaces: the object's number, and its owner.
         let Some([first, second]) = first_numbers(tuple) else { return false };
-        let owns = second == self.id && self.id != GUEST;
-        let has = |kind| {
-            let of_kind = self.of_kind.get(&kind).copied().unwrap_or(0);
-            of_kind | self.of_object.get(&(kind, first)).copied().unwrap_or(0) != 0
+        let has = |kind, any: u32| {
+            self.of_kind(kind) & any != 0 || self.of_object(kind, Some(first)) & any != 0
         };
+        let executes = ANY | Privilege::EXECUTE.0;
+        let runs = self.universe & executes != 0;
         match view {
-            system::VSPACE => has(Kind::Space) || owns,
-            // The space's number and the index's: who sees the space sees them.
-            system::VINDEX | system::VSPACE_SEQUENCE => has(Kind::Space),
-            system::VFUNC => has(Kind::Function) || owns,
-            system::VSEQUENCE => has(Kind::Sequence) || owns,
-            system::VUSER => first == self.id || owns,
+            system::VSPACE | system::VINDEX | system::VSPACE_SEQUENCE => {
+                has(ObjectKind::Space, ANY)
+                    || catalog.owner(first).is_some_and(|owner| self.owns(owner))
+            }
+            system::VFUNC => runs || has(ObjectKind::Function, executes) || self.owns(second),
+            system::VSEQUENCE => runs || has(ObjectKind::Sequence, executes) || self.owns(second),
+            system::VUSER => first == PUBLIC || self.owns(first) || self.owns(second),
             // The grantor and the grantee.
-            system::VPRIV => first == self.id || second == self.id,
+            system::VPRIV => self.owns(first) || self.owns(second),
             _ => false,
         }
     }
 
-    /// Whether the user may call what is no function of the space `_func`.
+    /// Whether the user may call this: a function of `_func`, or anything else by its name.
     ///
     /// # Errors
     /// `ER_ACCESS_DENIED`.
     pub(crate) fn check_call(&self, name: &str) -> Result<(), BoxError> {
-        if self.universe & Right::EXECUTE.0 != 0 {
+        let wanted = Privilege::EXECUTE.0 | Privilege::USAGE.0;
+        let missing = wanted & !self.universe;
+        if missing == 0 {
             return Ok(());
         }
-        self.check(Kind::Function, "function", (u32::MAX, name), Right::EXECUTE)
+        let denied = |right| Err(self.denied(right, ObjectKind::Function, name));
+        let Some((id, owner)) = self.functions.get(name) else {
+            return denied(Privilege(missing));
+        };
+        let missing = missing & !self.of_kind(ObjectKind::Function);
+        let is_granted = missing & !self.of_object(ObjectKind::Function, Some(*id)) == 0;
+        if missing & Privilege::USAGE.0 != 0 || !self.owns(*owner) && !is_granted {
+            return denied(Privilege::EXECUTE);
+        }
+        Ok(())
+    }
+
+    /// Whether `_func` has a function of this name.
+    pub(crate) fn has_function(&self, name: &str) -> bool {
+        self.functions.contains_key(name)
+    }
+
+    /// Whether the user may run code of its own.
+    ///
+    /// # Errors
+    /// `ER_ACCESS_DENIED`.
+    pub(crate) fn check_evaluation(&self) -> Result<(), BoxError> {
+        let wanted = Privilege::EXECUTE.0 | Privilege::USAGE.0;
+        match wanted & !self.universe {
+            0 => Ok(()),
+            missing => Err(self.denied(Privilege(missing), ObjectKind::Universe, "")),
+        }
     }
 
     /// Whether the user was given the right to change something, besides what everybody was: of
@@ -270,68 +297,80 @@ impl Rights {
     /// # Errors
     /// `ER_ACCESS_DENIED`.
     pub(crate) fn check_session(&self) -> Result<(), BoxError> {
-        for right in [Right::SESSION, Right::USAGE] {
-            if self.universe & right.0 == 0 {
-                return Err(self.denied(right, "universe", ""));
-            }
+        match self.universe & Privilege::SESSION.0 {
+            0 => Err(self.denied(Privilege::SESSION, ObjectKind::Universe, "")),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    fn check(
+    fn denied(&self, right: Privilege, kind: ObjectKind, name: &str) -> BoxError {
+        match &self.user {
+            Some(user) => access_denied(right, kind, name, user),
+            None => error::user_is_gone(self.id),
+        }
+    }
+}
+
+impl DefinitionRights for Rights {
+    fn check_definition(
         &self,
-        kind: Kind,
-        kind_name: &str,
-        (id, name): (u32, &str),
-        right: Right,
+        object: &RightsObject<'_>,
+        privilege: Privilege,
     ) -> Result<(), BoxError> {
-        let of_kind = self.of_kind.get(&kind).copied().unwrap_or(0);
-        let of_object = self.of_object.get(&(kind, id)).copied().unwrap_or(0);
-        let rights = self.universe | of_kind | of_object;
-        if rights & right.0 != 0 && self.universe & Right::USAGE.0 != 0 {
+        let (usage, create) = (Privilege::USAGE.0, Privilege::CREATE.0);
+        let mut missing = (usage | privilege.0) & !self.universe & !self.of_kind(object.kind);
+        let is_owner = self.owns(object.owner) || self.owns(ADMIN);
+        if missing == 0 || is_owner && missing & (usage | create) == 0 {
             return Ok(());
         }
-        Err(self.denied(right, kind_name, name))
+        if missing & usage != 0 {
+            return Err(self.denied(Privilege::USAGE, ObjectKind::Universe, ""));
+        }
+        missing &= !self.of_object(object.kind, object.id);
+        match missing {
+            0 => Ok(()),
+            _ => Err(self.denied(Privilege(missing), object.kind, object.name)),
+        }
     }
 
-    fn denied(&self, right: Right, kind: &str, name: &str) -> BoxError {
-        error::access_denied(right.name(), kind, name, &self.user)
+    fn check_write(&self, space: &RightsObject<'_>) -> Result<(), BoxError> {
+        self.check_object(space, Privilege::WRITE)
+    }
+
+    fn check_password(&self, user: u32, method: &[u8], value: &[u8]) -> Result<bool, BoxError> {
+        let Some(stored) = StoredPassword::read(method, value) else { return Ok(false) };
+        let stored = stored.map_err(|error| {
+            BoxError::new(ErrorCode(StoredPasswordError::CODE), error.to_string())
+        })?;
+        if user == GUEST && stored != StoredPassword::chap_sha1(b"") {
+            let message = "Setting password for guest user has no effect";
+            return Err(BoxError::new(GUEST_USER_PASSWORD, message));
+        }
+        Ok(true)
     }
 }
 
 fn user_of(tuple: &[u8]) -> Option<User> {
-    let mut rest = tuple;
-    let count = read_array(&mut rest).ok()?;
-    let id = u32::try_from(read_uint(&mut rest).ok()?).ok()?;
-    skip(&mut rest).ok()?;
-    let name = text(&mut rest)?;
-    let is_role = read_str(&mut rest).ok()? == b"role";
+    const AUTH: u32 = 4;
+    let UserDef { id, name, is_role, .. } = UserDef::from_tuple(tuple).ok()?;
     let mut passwords = Vec::new();
-    if count > 4
-        && let Ok(pairs) = read_map(&mut rest)
+    if let Some(mut auth) = fields::field(tuple, AUTH)
+        && let Ok(pairs) = read_map(&mut auth)
     {
         for _ in 0..pairs {
-            let method = read_str(&mut rest).ok()?;
-            let stored = StoredPassword::read(method, take(&mut rest).ok()?);
+            let method = read_str(&mut auth).ok()?;
+            let stored = StoredPassword::read(method, take(&mut auth).ok()?);
             passwords.extend(stored.and_then(Result::ok));
         }
     }
     Some(User { id, name, is_role, passwords })
 }
 
-fn grant_of(tuple: &[u8]) -> Option<(u32, Grant)> {
-    let mut rest = tuple;
-    read_array(&mut rest).ok()?;
-    skip(&mut rest).ok()?;
-    let grantee = u32::try_from(read_uint(&mut rest).ok()?).ok()?;
-    let kind = Kind::of(read_str(&mut rest).ok()?)?;
-    let object = match read(&mut rest).ok()? {
-        Value::Uint(id) => Some(u32::try_from(id).ok()?),
-        // The empty name: all objects of the type.
-        _ => None,
-    };
-    let rights = u32::try_from(read_uint(&mut rest).ok()?).ok()?;
-    Some((grantee, Grant { kind, object, rights }))
+/// A function's name, number and owner.
+fn function_of(tuple: &[u8]) -> Option<(String, Function)> {
+    let [id, owner] = first_numbers(tuple)?;
+    let mut name = fields::field(tuple, 2)?;
+    Some((String::from_utf8_lossy(read_str(&mut name).ok()?).into_owned(), (id, owner)))
 }
 
 /// The first two fields, if they are numbers.
@@ -340,8 +379,4 @@ fn first_numbers(tuple: &[u8]) -> Option<[u32; 2]> {
     read_array(&mut rest).ok()?;
     let mut number = || u32::try_from(read_uint(&mut rest).ok()?).ok();
     Some([number()?, number()?])
-}
-
-fn text(rest: &mut &[u8]) -> Option<String> {
-    Some(String::from_utf8_lossy(read_str(rest).ok()?).into_owned())
 }

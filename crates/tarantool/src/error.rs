@@ -6,6 +6,9 @@ use ladon_kernel::node::Node;
 use ladon_kernel::request::admission::Refusal;
 use ladon_space::{BoxError, ErrorCode};
 
+/// Why most procedures are not there.
+const NO_LUA: &str = "Ladon has no Lua yet, only box.info and the methods of box.space";
+
 /// `ER_MEMORY_ISSUE`.
 const MEMORY_ISSUE: ErrorCode = ErrorCode(2);
 /// `ER_READONLY`.
@@ -16,6 +19,8 @@ const NO_SUCH_PROC: ErrorCode = ErrorCode(33);
 const WAL_IO: ErrorCode = ErrorCode(40);
 /// `ER_ACCESS_DENIED`.
 const ACCESS_DENIED: ErrorCode = ErrorCode(42);
+/// `ER_NO_SUCH_USER`.
+const NO_SUCH_USER: ErrorCode = ErrorCode(45);
 /// `ER_CREDS_MISMATCH`.
 const CREDS_MISMATCH: ErrorCode = ErrorCode(47);
 /// `ER_PROC_LUA`.
@@ -85,6 +90,13 @@ pub(crate) fn no_such_index(index: &str, space: &str) -> BoxError {
 
 pub(crate) fn no_such_procedure(name: &str) -> BoxError {
     let name = up_to_zero(name);
+    let message = format!("Procedure '{name}' is not defined: {NO_LUA}");
+    BoxError::new(NO_SUCH_PROC, message)
+}
+
+/// Of a name that is one of a space that is not there, or of no method: as Tarantool has it.
+pub(crate) fn no_such_method(name: &str) -> BoxError {
+    let name = up_to_zero(name);
     BoxError::new(NO_SUCH_PROC, format!("Procedure '{name}' is not defined"))
 }
 
@@ -102,6 +114,11 @@ pub(crate) fn of_refusal(refusal: Refusal, node: &Node) -> BoxError {
     }
 }
 
+/// What Tarantool has, and Ladon has not.
+pub(crate) fn unsupported_procedure(name: &str) -> BoxError {
+    unsupported(&format!("CALL of '{}': {NO_LUA}", up_to_zero(name)))
+}
+
 /// The log takes no writes; the server's own log says why.
 fn wal_io() -> BoxError {
     BoxError::new(WAL_IO, "Failed to write to disk")
@@ -113,9 +130,9 @@ fn out_of_memory(limit: u64) -> BoxError {
     BoxError::new(MEMORY_ISSUE, message)
 }
 
-pub(crate) fn access_denied(right: &str, kind: &str, name: &str, user: &str) -> BoxError {
-    let message = format!("{right} access to {kind} '{name}' is denied for user '{user}'");
-    BoxError::new(ACCESS_DENIED, message)
+/// Of a session whose user was dropped.
+pub(crate) fn user_is_gone(id: u32) -> BoxError {
+    BoxError::new(NO_SUCH_USER, format!("User '{id}' is not found"))
 }
 
 pub(crate) fn bad_credentials() -> BoxError {
@@ -193,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_name_is_shown_up_to_a_zero() {
-        let message = |name| no_such_procedure(name).message;
+        let message = |name| no_such_method(name).message;
         assert_eq!(message("box.space.\0one:select"), "Procedure 'box.space.' is not defined");
         assert_eq!(message("\0"), "Procedure '' is not defined");
     }

@@ -188,6 +188,14 @@ impl Running<'_, '_> {
                 self.roll_back();
                 reply::ok(out, self.sync, version);
             }
+            Request::Eval(_) => {
+                self.rights()?.check_evaluation()?;
+                return Err(error::unsupported("EVAL: it has no Lua yet"));
+            }
+            Request::Execute(_) | Request::Prepare(_) => {
+                let name = request_type::name(header.request_type).unwrap_or("EXECUTE");
+                return Err(error::unsupported(&format!("{name}: it has no SQL yet")));
+            }
             _ => {
                 let name = request_type::name(header.request_type).unwrap_or("this request");
                 return Err(error::unsupported(name));

@@ -114,7 +114,7 @@ fn does_call(catalog: &Catalog, call: &Call<'_>) -> Does {
 fn writes(space: Option<u32>) -> Does {
     match space {
         Some(system::TRUNCATE) => Does::Truncates,
-        Some(id) if ladon_engine::defines(id) => Does::Defines,
+        Some(id) if ladon_engine::is_defined_with(id) => Does::Defines,
         _ => Does::Writes,
     }
 }

@@ -157,8 +157,11 @@ impl Running<'_, '_> {
         self.begin_again(id, written, preparing)
     }
 
-    fn begin_preparation(&self, id: SpaceId, written: &Written) -> Option<Preparation> {
-        self.thread.node.keyspace.prepare(id, written, self.limits())
+    fn begin_preparation(&mut self, id: SpaceId, written: &Written) -> Option<Preparation> {
+        let limits = self.limits();
+        let node = self.thread.node;
+        let rights = self.session.rights(node, self.thread.scratch).ok()?;
+        node.keyspace.prepare((id, rights), written, limits)
     }
 
     fn limits(&self) -> PreparationLimits {

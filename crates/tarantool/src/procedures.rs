@@ -40,7 +40,8 @@ impl Running<'_, '_> {
         if let Some(info) = self.server_info(&name) {
             return self.reply_with_value(&info, is_16, out);
         }
-        let undefined = || error::no_such_procedure(&name);
+        let is_function = self.rights()?.has_function(&name);
+        let undefined = || undefined(&name, is_function);
         let (target, has_object) = match Target::parse(&name) {
             Some(target) => (target, true),
             None => (Target::without_object(&name).ok_or_else(undefined)?, false),
@@ -217,8 +218,9 @@ impl Running<'_, '_> {
                 let selected = one_with(index, &key);
                 let seen = Seen::Tuples(&selected);
                 let found = self.read_any(space, seen, |space| space.get(index, &key))?;
+                let catalog = self.catalog;
                 let is_hidden = |found: &Tuple| {
-                    system::view_of(space).is_some() && !rights.sees(space, found.bytes())
+                    system::view_of(space).is_some() && !rights.sees(catalog, space, found.bytes())
                 };
                 Ok(tuple(found.filter(|found| !is_hidden(found))))
             }
@@ -348,4 +350,76 @@ fn extra_argument(extra: Argument<'_>) -> BoxError {
     error::of_lua(format!(
         "Error: extra argument in upsert call: {shown}. Usage :upsert(tuple, operations)"
     ))
+}
+
+/// The error of a call that names nothing that there is here.
+fn undefined(name: &str, is_function: bool) -> BoxError {
+    /// Methods that Tarantool's spaces have besides.
+    const OTHERS: [&str; 16] = [
+        "truncate",
+        "drop",
+        "rename",
+        "format",
+        "alter",
+        "create_index",
+        "frommap",
+        "auto_increment",
+        "inc",
+        "dec",
+        "on_replace",
+        "before_replace",
+        "run_triggers",
+        "stat",
+        "compact",
+        "exists",
+    ];
+    /// What `box` has besides.
+    const MODULES: [&str; 32] = [
+        "atomic",
+        "backup",
+        "begin",
+        "broadcast",
+        "cfg",
+        "commit",
+        "ctl",
+        "error",
+        "execute",
+        "feedback",
+        "func",
+        "index",
+        "internal",
+        "iproto",
+        "is_in_txn",
+        "lib",
+        "on_commit",
+        "on_rollback",
+        "once",
+        "prepare",
+        "read_view",
+        "rollback",
+        "runtime",
+        "savepoint",
+        "schema",
+        "sequence",
+        "session",
+        "slab",
+        "snapshot",
+        "stat",
+        "tuple",
+        "unprepare",
+    ];
+    if is_function {
+        return error::unsupported_procedure(name);
+    }
+    let Some(of_box) = name.strip_prefix("box.") else { return error::no_such_procedure(name) };
+    let Some(of_space) = of_box.strip_prefix("space.") else {
+        return match of_box.split(['.', ':']).next() {
+            Some(module) if MODULES.contains(&module) => error::unsupported_procedure(name),
+            _ => error::no_such_method(name),
+        };
+    };
+    match of_space.rsplit_once([':', '.']) {
+        Some((_, method)) if OTHERS.contains(&method) => error::unsupported_procedure(name),
+        _ => error::no_such_method(name),
+    }
 }

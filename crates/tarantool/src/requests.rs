@@ -136,7 +136,12 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   Tarantool 3. `pairs` checks its arguments; what it returns cannot leave the server, as in Tarantool.
 - **`CALL \"box.info\"`** has `version`, `package`, `id`, `ro`, `uuid`, `status`, `uptime` and `pid`, and nothing of
   replication, the log or memory.
-- **Users**: `chap-sha1` and `pap-sha256`. `--iproto-admin-password` sets the password of `admin`.
+- **Users**: `chap-sha1` and `pap-sha256`. `--iproto-admin-password` sets the password of `admin`. Rights are Tarantool's:
+  who may read, write and call, who may define and grant what, and what is not dropped while something is left of it. Stricter:
+  who alters a space needs the right to it also of the owner that it had, a user is not dropped while others have rights to it,
+  and a session whose user was dropped has no user, whoever gets the number. There may be more than 32 users and roles.
+- **System spaces** whose tuples would define what there is not are read-only: `_collation`, `_trigger`, `_fk_constraint`,
+  `_ck_constraint`, `_func_index`, `_cluster`. A function of `_func` can be owned and granted, and not called: there is no Lua.
 
 ## Connectors
 

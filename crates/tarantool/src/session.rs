@@ -1,10 +1,10 @@
 //! A connection's state: who it is, and its open transactions.
 
-use crate::access::{Access, GUEST, Rights};
+use crate::access::{Access, Rights};
 use crate::error;
 use crate::preparation::Preparing;
 use crate::transactions::Transactions;
-use ladon_engine::Scratch;
+use ladon_engine::{GUEST, Scratch};
 use ladon_iproto::greeting::{self, SALT_BYTES};
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::schema_watchers::WatchingClient;
@@ -24,6 +24,9 @@ const GUEST_PACKET_BYTES_MAX: u64 = 16 << 10;
 pub struct Session {
     salt: [u8; SALT_BYTES],
     user: u32,
+    /// The version of all users and rights by which it has logged in. Once its user is dropped, it
+    /// has none: another one may get the number.
+    user_since: u64,
     /// The user's rights, and the version of all rights that they are from.
     rights: Option<(u64, Rights)>,
     pub(crate) transactions: Transactions,
@@ -50,6 +53,7 @@ impl Session {
         Session {
             salt: bytes,
             user: GUEST,
+            user_since: 0,
             rights: None,
             transactions: Transactions::default(),
             preparing: None,
@@ -143,8 +147,9 @@ impl Session {
         &self.salt
     }
 
-    pub(crate) fn log_in(&mut self, user: u32) {
+    pub(crate) fn log_in(&mut self, user: u32, version: u64) {
         self.user = user;
+        self.user_since = version;
         self.rights = None;
     }
 
@@ -179,7 +184,8 @@ impl Session {
         let version = node.keyspace.spaces.access_version();
         if self.rights.as_ref().is_none_or(|(of, _)| *of != version) {
             let access: Arc<Access> = Access::of(node, scratch)?;
-            self.rights = Some((version, access.rights(self.user)));
+            let is_gone = node.keyspace.spaces.was_dropped_since(self.user, self.user_since);
+            self.rights = Some((version, access.rights(self.user, is_gone)));
         }
         match &self.rights {
             Some((_, rights)) => Ok(rights),

@@ -6,9 +6,9 @@
 //!
 //! Source: Tarantool's documentation, "System space `_session_settings`".
 
-use crate::access::Right;
 use crate::error;
 use crate::statements::Running;
+use ladon_engine::Privilege;
 use ladon_msgpack::{self as msgpack, Kind, Value, write};
 use ladon_space::{
     BoxError, ErrorCode, Field, FieldType, IndexDef, Space, SpaceDef, Statement, Written,
@@ -76,7 +76,7 @@ fn defaults() -> Result<Space, BoxError> {
 }
 
 impl Running<'_, '_> {
-    fn settings(&mut self, right: Right) -> Result<&mut Space, BoxError> {
+    fn settings(&mut self, right: Privilege) -> Result<&mut Space, BoxError> {
         self.rights()?.check_space((system::SESSION_SETTINGS, NAME, OWNER), right)?;
         if self.session.settings.is_none() {
             self.session.settings = Some(Box::new(defaults()?));
@@ -92,12 +92,12 @@ impl Running<'_, '_> {
         &mut self,
         read: impl FnOnce(&Space) -> Result<T, BoxError>,
     ) -> Result<T, BoxError> {
-        read(self.settings(Right::READ)?)
+        read(self.settings(Privilege::READ)?)
     }
 
     /// Runs a statement on the session's settings: only an update of a value.
     pub(crate) fn write_settings(&mut self, statement: Statement<'_>) -> Result<Written, BoxError> {
-        let settings = self.settings(Right::WRITE)?;
+        let settings = self.settings(Privilege::WRITE)?;
         let refused = match statement {
             Statement::Update { .. } => None,
             Statement::Insert(_) | Statement::Replace(_) => Some("replace()"),

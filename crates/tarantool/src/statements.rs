@@ -1,12 +1,12 @@
 //! Statements on spaces: what requests and calls have in common.
 
-use crate::access::{ADMIN, Access, GUEST, Right, Rights};
+use crate::access::{Access, Rights};
 use crate::error;
 use crate::long_select::{BYTES_MAX, LongSelect, Shape, TUPLES_MAX};
 use crate::session::Session;
 use crate::session_settings;
 use crate::watch::schema_changed;
-use ladon_engine::{Catalog, SpaceTx};
+use ladon_engine::{ADMIN, Catalog, DefinitionRights, GUEST, Privilege, SpaceTx};
 use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
 use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
@@ -64,6 +64,8 @@ impl Running<'_, '_> {
         let node = self.thread.node;
         let refused = |error| error::of_request(&error);
         let credentials = Credentials::decode(auth.tuple).map_err(refused)?;
+        // Before the users are read: who is dropped then has gone since.
+        let version = node.keyspace.spaces.access_version();
         let access = Access::of(node, self.thread.scratch)?;
         self.depends = self.depends.max(access.changed);
         let name = String::from_utf8_lossy(auth.user_name);
@@ -72,7 +74,7 @@ impl Running<'_, '_> {
             if user.id != GUEST {
                 return Err(error::of_request(&NO_CREDENTIALS));
             }
-            self.session.log_in(GUEST);
+            self.session.log_in(GUEST, version);
             return Ok(());
         };
         let setting = node.settings.iproto_admin_password();
@@ -83,8 +85,8 @@ impl Running<'_, '_> {
         if !stored.iter().any(|stored| stored.accepts(&credentials, salt)) {
             return Err(error::bad_credentials());
         }
-        access.rights(user.id).check_session()?;
-        self.session.log_in(user.id);
+        access.rights(user.id, false).check_session()?;
+        self.session.log_in(user.id, version);
         Ok(())
     }
 
@@ -130,10 +132,7 @@ impl Running<'_, '_> {
         let rights = self.session.rights(node, self.thread.scratch)?;
         let stored = system::view_of(id).unwrap_or(id);
         let (result, lsn) = self.catalog.read(stored, |space| {
-            if stored == id {
-                let def = space.def();
-                rights.check_space((def.id, &def.name, def.owner), Right::READ)?;
-            }
+            check_read(rights, id, space)?;
             read(space)
         });
         // An error shows something of the space as well.
@@ -169,7 +168,7 @@ impl Running<'_, '_> {
         self.check_takes_writes()?;
         let node = self.thread.node;
         self.check_stillness(id)?;
-        if ladon_engine::defines(id) {
+        if ladon_engine::is_defined_with(id) {
             return self.define(id, statement);
         }
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
@@ -208,11 +207,12 @@ impl Running<'_, '_> {
             check_write(rights, space)?;
             statement.run(space)
         };
+        let of = (id, rights as &dyn DefinitionRights);
         let (written, lsn) = match preparing {
-            None => node.keyspace.define(id, scratch, run, append),
+            None => node.keyspace.define(of, scratch, run, append),
             Some(mut preparing) => {
                 let prepared = preparing.preparation();
-                match node.keyspace.define_prepared(id, scratch, run, append, prepared) {
+                match node.keyspace.define_prepared(of, scratch, run, append, prepared) {
                     (Some(written), lsn) => {
                         self.discard(preparing);
                         (written, lsn)
@@ -262,7 +262,8 @@ impl Running<'_, '_> {
     ) -> Result<(), BoxError> {
         let id = self.space_id(select.space)?;
         let index = self.index_id(id, select.index)?;
-        let mut after = select.after_position.map(<[u8]>::to_vec);
+        // An empty position is the one before all.
+        let mut after = select.after_position.map(<[u8]>::to_vec).filter(|after| !after.is_empty());
         if let Some(tuple) = select.after_tuple {
             after =
                 Some(self.read(id, Seen::Definition, |space| position_of(space, index, tuple))?);
@@ -297,7 +298,7 @@ impl Running<'_, '_> {
             out.extend_from_slice(&[0xdd, 0, 0, 0, 0]);
         }
         let some = if system::view_of(id).is_some() {
-            Appended::All { count: self.select_visible(id, &selected, out)?, position: None }
+            self.select_visible(id, &selected, shows_position, out)?
         } else {
             self.select_some(id, &selected, shows_position, out)?
         };
@@ -374,20 +375,26 @@ impl Running<'_, '_> {
         &mut self,
         view: SpaceId,
         selected: &Selected,
+        shows_position: bool,
         out: &mut Vec<u8>,
-    ) -> Result<u32, BoxError> {
+    ) -> Result<Appended, BoxError> {
         let rights = self.rights()?.clone();
+        let catalog = self.catalog;
         self.read_any(view, Seen::All, |space| {
-            let Selected { index, iterator, key, offset, limit, .. } = selected;
-            let all = space.select(*index, *iterator, key, 0, u64::MAX, None)?;
-            let visible = all.filter(|tuple| rights.sees(view, tuple.bytes()));
+            let Selected { index, iterator, key, offset, limit, after } = selected;
+            let all = space.select(*index, *iterator, key, 0, u64::MAX, after.as_deref())?;
+            let hint = all.hint();
+            let visible = all.filter(|tuple| rights.sees(catalog, view, tuple.bytes()));
             let usize_of = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-            let mut count = 0;
+            let (mut count, mut last) = (0, None);
             for tuple in visible.skip(usize_of(*offset)).take(usize_of(*limit)) {
                 out.extend_from_slice(tuple.bytes());
-                count += 1;
+                (count, last) = (count + 1, Some(tuple));
             }
-            Ok(count)
+            let index = space.require_index(*index)?;
+            let position = last.filter(|_| shows_position);
+            let position = position.map(|last| index.position_at(last.bytes(), hint));
+            Ok(Appended::All { count, position })
         })
     }
 }
@@ -414,10 +421,21 @@ pub(crate) fn position_of(space: &Space, index: u32, tuple: &[u8]) -> Result<Vec
 
 pub(crate) fn check_write(rights: &Rights, space: &Space) -> Result<(), BoxError> {
     let def = space.def();
+    rights.check_space((def.id, &def.name, def.owner), Privilege::WRITE)?;
     if system::view_of(def.id).is_some() {
         return Err(error::view_is_read_only(&def.name));
     }
-    rights.check_space((def.id, &def.name, def.owner), Right::WRITE)
+    Ok(())
+}
+
+/// Whether the user may read the space `id`, which `space` is, or the space that the view shows.
+pub(crate) fn check_read(rights: &Rights, id: SpaceId, space: &Space) -> Result<(), BoxError> {
+    let def = space.def();
+    if def.id == id {
+        return rights.check_space((id, &def.name, def.owner), Privilege::READ);
+    }
+    let named = system::ALL.iter().find(|(of, _)| *of == id);
+    rights.check_space((id, named.map_or("", |(_, name)| name), ADMIN), Privilege::READ)
 }
 
 /// The tuple that a statement puts into its space whatever is there, if it is one that does.

@@ -1,8 +1,8 @@
 //! Streams: BEGIN, COMMIT and ROLLBACK, and statements in between.
 
-use crate::access::{Right, Rights};
+use crate::access::Rights;
 use crate::error;
-use crate::statements::{Running, Seen, check_filler, check_write, puts, with};
+use crate::statements::{Running, Seen, check_filler, check_read, check_write, puts, with};
 use crate::transactions::Taken;
 use ladon_engine::{Commit, CommitPace, Interactive};
 use ladon_iproto::request::Begin;
@@ -142,11 +142,7 @@ impl Running<'_, '_> {
             let stored = system::view_of(id).unwrap_or(id);
             let (space, changed) = transaction.space(&node.keyspace, stored)?;
             this.depends = this.depends.max(changed);
-            if stored == id {
-                let def = space.def();
-                let rights = this.session.rights(node, this.thread.scratch)?;
-                rights.check_space((def.id, &def.name, def.owner), Right::READ)?;
-            }
+            check_read(this.session.rights(node, this.thread.scratch)?, id, space)?;
             let result = read(space)?;
             match seen {
                 Seen::Definition => {}
@@ -164,7 +160,7 @@ impl Running<'_, '_> {
         statement: Statement<'_>,
     ) -> Result<Written, BoxError> {
         let node = self.thread.node;
-        if ladon_engine::defines(id) {
+        if ladon_engine::is_defined_with(id) {
             return Err(error::unsupported("definitions in a transaction of several requests"));
         }
         // A sequence's number is logged at once.

@@ -35,7 +35,8 @@ impl Running<'_, '_> {
         let value = if key == SCHEMA {
             let version = || node.keyspace.spaces.catalog().version;
             let client = self.session.client();
-            let Some((version, depends)) = node.schema_watchers.watch(client, version) else {
+            let Some((version, depends)) = node.schema_watchers.watch(client, self.sync, version)
+            else {
                 return Ok(());
             };
             self.depends = self.depends.max(depends);
@@ -46,7 +47,8 @@ impl Running<'_, '_> {
             // It will not change.
             return Ok(());
         };
-        reply::event(out, key, value.as_deref()).map_err(|long| error::illegal(&long.to_string()))
+        let event = reply::event(out, self.sync, key, value.as_deref());
+        event.map_err(|long| error::illegal(&long.to_string()))
     }
 
     /// UNWATCH.
@@ -77,9 +79,9 @@ impl Running<'_, '_> {
 /// Tells who watches the definitions that they have changed.
 pub(crate) fn schema_changed(node: &Node, depends: Lsn) {
     let version = || node.keyspace.spaces.catalog().version;
-    let event = |version| -> Arc<[u8]> {
+    let event = |version, sync| -> Arc<[u8]> {
         let mut bytes = Vec::new();
-        let written = reply::event(&mut bytes, SCHEMA, Some(&schema_value(version)));
+        let written = reply::event(&mut bytes, sync, SCHEMA, Some(&schema_value(version)));
         written.expect("it is short");
         bytes.into()
     };

@@ -4,7 +4,7 @@
 mod both_views;
 
 use crate::common::{TestClient, TestNode, check_on};
-use ladon_engine::Scratch;
+use ladon_engine::{AllRights, Scratch};
 use ladon_msgpack::write;
 use ladon_space::{BoxError, Statement};
 
@@ -50,7 +50,11 @@ fn map(pairs: &[(&str, Vec<u8>)]) -> Vec<u8> {
 fn define(node: &TestNode, space: u32, statement: Statement<'_>) -> Result<(), BoxError> {
     let append = |record: ladon_record::Record<'_>| node.log.append(&record.changes());
     let mut scratch = Scratch::default();
-    node.node.keyspace.define(space, &mut scratch, |it| statement.run(it), append).0.map(drop)
+    node.node
+        .keyspace
+        .define((space, &AllRights), &mut scratch, |it| statement.run(it), append)
+        .0
+        .map(drop)
 }
 
 /// Runs a statement on a space, as IPROTO would.

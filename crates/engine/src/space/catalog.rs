@@ -51,6 +51,8 @@ struct Held {
     changing: Mutex<()>,
     /// Counts changes of users and privileges.
     access_version: AtomicU64,
+    /// The version of users and privileges at which the user of a number was dropped at last.
+    dropped_users: Mutex<HashMap<u32, u64>>,
 }
 
 /// The spaces at one moment.
@@ -63,6 +65,7 @@ pub struct Catalog {
     pub changed: Lsn,
     by_id: BTreeMap<SpaceId, SpaceCell>,
     by_name: HashMap<Box<str>, SpaceId>,
+    owners: HashMap<SpaceId, u32>,
     sequences: BTreeMap<u32, SequenceDef>,
     /// By space, the sequence that fills in a field.
     fillers: BTreeMap<SpaceId, SpaceSequence>,
@@ -280,6 +283,11 @@ impl Catalog {
         self.by_name.get(name).copied()
     }
 
+    /// The user that owns a space.
+    pub fn owner(&self, id: SpaceId) -> Option<u32> {
+        self.owners.get(&id).copied()
+    }
+
     /// All spaces, by number.
     pub fn cells(&self) -> impl Iterator<Item = &SpaceCell> {
         self.by_id.values()
@@ -298,6 +306,11 @@ impl Catalog {
 
     pub(super) fn is_filler(&self, sequence: u32) -> bool {
         self.fillers.values().any(|filler| filler.sequence == sequence)
+    }
+
+    /// Whether a sequence was made with an index, and is that one's alone.
+    pub(super) fn is_generated(&self, sequence: u32) -> bool {
+        self.fillers.values().any(|filler| filler.sequence == sequence && filler.is_generated)
     }
 
     pub(super) fn set_sequence(&mut self, id: u32, def: Option<SequenceDef>) {
@@ -353,6 +366,7 @@ impl Catalog {
     pub(crate) fn add(&mut self, space: Space) {
         self.links.set(space.def().id, Some(space.def()));
         self.set_mount(space.def());
+        self.owners.insert(space.def().id, space.def().owner);
         self.by_name.insert(space.def().name.as_str().into(), space.def().id);
         self.by_id.insert(space.def().id, SpaceCell::new(space));
     }
@@ -363,12 +377,14 @@ impl Catalog {
             self.by_name.remove(&*before.name);
         }
         self.by_name.insert(now.name.as_str().into(), now.id);
+        self.owners.insert(now.id, now.owner);
         self.set_mount(now);
     }
 
     pub(crate) fn remove(&mut self, def: &SpaceDef) {
         self.links.set(def.id, None);
         self.by_id.remove(&def.id);
+        self.owners.remove(&def.id);
         self.mounts.retain(|mount| mount.space != def.id);
         if self.by_name.get(&*def.name) == Some(&def.id) {
             self.by_name.remove(&*def.name);
@@ -408,6 +424,7 @@ impl Spaces {
                 catalog: ArcSwap::from_pointee(catalog),
                 changing: Mutex::new(()),
                 access_version: AtomicU64::new(0),
+                dropped_users: Mutex::default(),
             }
         })
     }
@@ -465,8 +482,17 @@ impl Spaces {
         *self.cached.lock() = Some((version, made));
     }
 
-    pub(crate) fn count_access_change(&self) {
-        self.held().access_version.fetch_add(1, Relaxed);
+    /// Whether the user of this number was dropped after this version of users and privileges.
+    pub fn was_dropped_since(&self, user: u32, version: u64) -> bool {
+        self.held().dropped_users.lock().get(&user).is_some_and(|dropped| *dropped > version)
+    }
+
+    /// Users or privileges have changed; perhaps a user was dropped.
+    pub(crate) fn count_access_change(&self, dropped: Option<u32>) {
+        let held = self.held();
+        let mut users = held.dropped_users.lock();
+        let version = held.access_version.fetch_add(1, Relaxed) + 1;
+        users.extend(dropped.map(|user| (user, version)));
     }
 
     pub(crate) fn lock_catalog(&self) -> Changing<'_> {

@@ -9,22 +9,22 @@
 //! | `_space_sequence` | a sequence begins or ends to fill in a field of a space |
 //! | `_user`, `_priv`, `_func` | rights are read anew |
 //!
-//! The effect comes after the system space's own statement and all its checks. If the effect is
-//! refused, the statement is taken back.
+//! The effect comes after the system space's own statement and all its checks, those of the user's
+//! rights (`permission.rs`) among them. If the effect is refused, the statement is taken back.
 
 use super::catalog::{Catalog, Changing, Content, Spaces, described_space};
-use super::error::{
-    cannot_alter, cannot_drop, cannot_drop_sequence, cannot_mount, no_such_sequence, no_such_space,
-};
+use super::error::{cannot_alter, cannot_drop, cannot_mount, no_such_sequence, no_such_space};
+use super::permission::looks_at;
+use super::rights::DefinitionRights;
 use super::transaction::SpaceTx;
+use super::users::number;
 use crate::keyspace::Keyspace;
 use crate::noting::Prepares;
 use crate::tx::{Garbage, Scratch};
 use ladon_record::{Lsn, Record, SpaceId};
-use ladon_space::fields::Fields;
 use ladon_space::{
     BoxError, ForeignKey, Index, IndexDef, Live, SequenceDef, Space, SpaceDef, SpaceSequence,
-    Tuple, Written, check_identifier,
+    Tuple, Written,
 };
 use ladon_system_spaces as system;
 use std::collections::BTreeSet;
@@ -65,6 +65,12 @@ impl From<BoxError> for Hindered {
     }
 }
 
+/// Whether a change of this space's tuples is more than that: it has an effect, or not everybody may
+/// make it who may write the space.
+pub fn is_defined_with(id: SpaceId) -> bool {
+    system::is_system(id) && !matches!(id, system::SCHEMA | system::SESSION_SETTINGS)
+}
+
 /// Whether a change of this space's tuples has an effect beyond them.
 pub fn defines(id: SpaceId) -> bool {
     matches!(
@@ -86,12 +92,12 @@ impl Keyspace {
     /// an error shows something of the definitions as well.
     pub fn define(
         &self,
-        id: SpaceId,
+        of: (SpaceId, &dyn DefinitionRights),
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
     ) -> (Result<Written, BoxError>, Lsn) {
-        let (done, lsn) = self.define_with(id, scratch, statement, append, None);
+        let (done, lsn) = self.define_with(of, scratch, statement, append, None);
         (done.expect("nothing was prepared"), lsn)
     }
 
@@ -99,15 +105,20 @@ impl Keyspace {
     /// nothing has changed, and there is more to prepare.
     pub(crate) fn define_with(
         &self,
-        id: SpaceId,
+        (id, rights): (SpaceId, &dyn DefinitionRights),
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
         prepared: Option<&mut Planned>,
     ) -> (Option<Result<Written, BoxError>>, Lsn) {
         let mut garbage = Vec::new();
-        let (done, lsn) =
-            self.define_or_leave(id, scratch, statement, append, (prepared, &mut garbage));
+        let (done, lsn) = self.define_or_leave(
+            (id, rights),
+            scratch,
+            statement,
+            append,
+            (prepared, &mut garbage),
+        );
         scratch.garbage.append(&mut garbage);
         match done {
             Ok(written) => (Some(Ok(written)), lsn),
@@ -119,7 +130,7 @@ impl Keyspace {
     /// As `define_with`. Leaves what may take long to drop.
     fn define_or_leave(
         &self,
-        id: SpaceId,
+        (id, rights): (SpaceId, &dyn DefinitionRights),
         scratch: &mut Scratch,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
         append: impl FnOnce(Record<'_>) -> Lsn,
@@ -127,7 +138,9 @@ impl Keyspace {
     ) -> (Result<Written, Hindered>, Lsn) {
         let changing = self.spaces.lock_catalog();
         let catalog = self.spaces.catalog();
-        let mut tx = match self.begin_on_spaces(&catalog, &[id], scratch) {
+        let looked = looks_at(id);
+        let ids = if looked.is_empty() { &[id][..] } else { looked };
+        let mut tx = match self.begin_on_spaces(&catalog, ids, scratch) {
             Ok(tx) => tx,
             Err(error) => return (Err(error.into()), Lsn::ZERO),
         };
@@ -141,7 +154,7 @@ impl Keyspace {
             return (Ok(written), tx.commit(append));
         }
         let effect = Effect { id, old: written.old.as_ref(), new: written.new.as_ref() };
-        if let Err(hindered) = effect.take(&mut tx, garbage, prepared) {
+        if let Err(hindered) = effect.take(&mut tx, rights, garbage, prepared) {
             return (Err(hindered), tx.abort());
         }
         // Whoever locks one of its spaces next finds the new catalog.
@@ -165,16 +178,16 @@ impl Effect<'_> {
     fn take(
         &self,
         tx: &mut SpaceTx<'_>,
+        rights: &dyn DefinitionRights,
         garbage: &mut Vec<Garbage>,
         mut prepared: Option<&mut Planned>,
     ) -> Result<(), Hindered> {
-        if self.id == system::SEQUENCE {
-            return Ok(self.check_sequence(tx)?);
+        let described = self.described()?;
+        self.check_permission(tx, rights)?;
+        let Some(described) = described else { return Ok(()) };
+        if self.id == system::TRUNCATE && self.new.is_none() {
+            return Ok(());
         }
-        if self.id == system::USER {
-            self.check_user_name()?;
-        }
-        let Some(described) = self.described()? else { return Ok(()) };
         // Also of numbers that no system space has: a user's space is locked after those that
         // define it.
         if described < system::USER_ID_MIN {
@@ -324,13 +337,6 @@ impl Effect<'_> {
         })
     }
 
-    fn check_user_name(&self) -> Result<(), BoxError> {
-        const NAME: usize = 2;
-        let name = self.new.and_then(|user| Fields::of(user.bytes()).nth(NAME));
-        let name = name.and_then(|mut name| ladon_msgpack::read_str(&mut name).ok());
-        name.map_or(Ok(()), |name| check_identifier(&String::from_utf8_lossy(name)))
-    }
-
     /// Changes the space that the tuple describes; its foreign keys' spaces are locked too. Returns
     /// what it no longer needs.
     fn apply_prepared(
@@ -379,23 +385,6 @@ impl Effect<'_> {
         Ok(None)
     }
 
-    /// Checks a change of a sequence. One that is used, or has counted, stays.
-    fn check_sequence(&self, tx: &mut SpaceTx<'_>) -> Result<(), BoxError> {
-        self.described()?;
-        let (Some(old), None) = (self.old, self.new) else { return Ok(()) };
-        let SequenceDef { id, name, .. } = SequenceDef::from_tuple(old.bytes())?;
-        let catalog = tx.catalog();
-        if catalog.is_filler(id) {
-            return Err(cannot_drop_sequence(&name, "the sequence is in use"));
-        }
-        let Some(data) = catalog.get(system::SEQUENCE_DATA) else { return Ok(()) };
-        tx.lock_also(data);
-        match tx.sequence_tuple(id)? {
-            Some(_) => Err(cannot_drop_sequence(&name, "the sequence has data")),
-            None => Ok(()),
-        }
-    }
-
     /// Checks that the field that a sequence fills in is one of the primary key.
     fn check_filler(&self, tx: &mut SpaceTx<'_>, described: SpaceId) -> Result<(), BoxError> {
         let catalog = tx.catalog();
@@ -414,7 +403,11 @@ impl Effect<'_> {
         let space = tx.space_mut(described);
         let name = space.def().name.clone();
         if self.id == system::SPACE_SEQUENCE {
-            return filler.check(space.require_index(0)?.def(), &name);
+            filler.check(space.require_index(0)?.def(), &name)?;
+            return match catalog.is_generated(filler.sequence) {
+                true => Err(cannot_alter(&name, "can not attach generated sequence")),
+                false => Ok(()),
+            };
         }
         match (self.old, self.new) {
             (_, Some(new)) => {
@@ -467,7 +460,12 @@ impl Effect<'_> {
             system::SEQUENCE | system::SPACE_SEQUENCE => {
                 spaces.change_catalog(changing, lsn, |catalog| self.set_sequences(catalog));
             }
-            system::USER | system::PRIV | system::FUNC => spaces.count_access_change(),
+            system::USER | system::PRIV | system::FUNC => {
+                let is_drop = self.id == system::USER && self.new.is_none();
+                let dropped = self.old.filter(|_| is_drop);
+                let dropped = dropped.and_then(|old| number(old.bytes(), 0).ok());
+                spaces.count_access_change(dropped);
+            }
             _ => {}
         }
     }

@@ -25,6 +25,8 @@ mod prepared_foreign_keys;
 #[cfg(not(loom))]
 mod repeated_foreign_keys;
 #[cfg(not(loom))]
+mod rights;
+#[cfg(not(loom))]
 mod spaces;
 #[cfg(not(loom))]
 mod strings;

@@ -4,7 +4,7 @@
 use crate::spaces::{
     Node, array, dump, index_tuple, number, other_index_tuple, recounted, restored, space_tuple,
 };
-use ladon_engine::{CommitPace, Interactive, Preparation, Progress};
+use ladon_engine::{AllRights, CommitPace, Interactive, Preparation, Progress};
 use ladon_msgpack::write;
 use ladon_record::{Lsn, Record};
 use ladon_space::{BoxError, ErrorCode, Space, Statement};
@@ -83,7 +83,7 @@ fn definitions(random: &mut Random) -> Vec<Definition> {
 fn prepare(node: &Node, (id, tuple): &Definition) -> Option<Preparation> {
     let catalog = node.keyspace.spaces.catalog();
     let (written, _) = catalog.read(*id, |space| space.clone().replace(tuple));
-    node.keyspace.prepare(*id, &written.expect("a definition"), Default::default())
+    node.keyspace.prepare((*id, &AllRights), &written.expect("a definition"), Default::default())
 }
 
 /// A statement, a transaction, or a definition that breaks the noting off; that is rare.
@@ -122,7 +122,8 @@ fn define(
     let append = |record: Record<'_>| node.append(&record);
     let replace = |space: &mut Space| space.replace(tuple);
     let keyspace = &node.keyspace;
-    let (done, _) = keyspace.define_prepared(*id, &mut scratch, replace, append, preparation);
+    let (done, _) =
+        keyspace.define_prepared((*id, &AllRights), &mut scratch, replace, append, preparation);
     done.map(|done| done.map(drop))
 }
 

@@ -6,7 +6,7 @@ use crate::foreign_keys::{
     put, row, rows_of, user_with_key,
 };
 use crate::spaces::{Node, Part, array, dump, index_tuple, number, restored};
-use ladon_engine::{CommitPace, Interactive, Preparation, PreparationLimits, Progress};
+use ladon_engine::{AllRights, CommitPace, Interactive, Preparation, PreparationLimits, Progress};
 use ladon_msgpack::write;
 use ladon_record::{Lsn, Record};
 use ladon_space::fields::Fields;
@@ -42,7 +42,7 @@ fn prepare(node: &Node, tuple: &[u8]) -> Option<Preparation> {
     let catalog = node.keyspace.spaces.catalog();
     let (written, _) = catalog.read(system::SPACE, |space| space.clone().replace(tuple));
     node.keyspace.prepare(
-        system::SPACE,
+        (system::SPACE, &AllRights),
         &written.expect("a definition"),
         PreparationLimits::default(),
     )
@@ -58,7 +58,8 @@ fn define_prepared(
     let append = |record: Record<'_>| node.append(&record);
     let replace = |space: &mut Space| space.replace(tuple);
     let (id, keyspace) = (system::SPACE, &node.keyspace);
-    let (done, _) = keyspace.define_prepared(id, &mut scratch, replace, append, preparation);
+    let (done, _) =
+        keyspace.define_prepared((id, &AllRights), &mut scratch, replace, append, preparation);
     done.map(|done| done.map(drop))
 }
 

@@ -2,7 +2,7 @@
 //! checkpoint is made, its blocks with the records since its begin give back every space.
 
 use ladon_engine::{
-    Keyspace, KeyspaceOptions, Recovering, SaveCursor, SavedBlock, Scratch, defines,
+    AllRights, Keyspace, KeyspaceOptions, Recovering, SaveCursor, SavedBlock, Scratch, defines,
 };
 use ladon_msgpack::write;
 use ladon_record::{Lsn, Record};
@@ -49,7 +49,8 @@ impl Node {
         let mut scratch = self.scratch.borrow_mut();
         if defines(space) {
             let append = |record: Record<'_>| self.append(&record);
-            let (written, _) = self.keyspace.define(space, &mut scratch, statement, append);
+            let (written, _) =
+                self.keyspace.define((space, &AllRights), &mut scratch, statement, append);
             // Who keeps a catalog sees by this that it has changed.
             let spaces = &self.keyspace.spaces;
             assert_eq!(spaces.version(), spaces.catalog().version);
@@ -146,7 +147,7 @@ pub fn number(value: u64) -> impl Fn(&mut Vec<u8>) {
     move |out| write::uint(out, value)
 }
 
-fn text(value: String) -> impl Fn(&mut Vec<u8>) {
+pub fn text(value: String) -> impl Fn(&mut Vec<u8>) {
     move |out| write::str(out, value.as_bytes())
 }
 
@@ -398,7 +399,12 @@ fn a_refused_definition_depends_on_what_it_met() {
     let again = space_tuple(512, "rows".into());
     let append = |_: Record<'_>| unreachable!("it has changed nothing");
     let mut scratch = node.scratch.borrow_mut();
-    let done = node.keyspace.define(system::SPACE, &mut scratch, |s| s.insert(&again), append);
+    let done = node.keyspace.define(
+        (system::SPACE, &AllRights),
+        &mut scratch,
+        |s| s.insert(&again),
+        append,
+    );
     assert_eq!((done.0.is_err(), done.1), (true, changed));
 }
 

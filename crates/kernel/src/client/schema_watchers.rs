@@ -20,6 +20,8 @@ struct Watchers {
 struct Watcher {
     thread: usize,
     slot: u32,
+    /// The number of the request by which it watches, which events carry.
+    sync: u64,
     /// The version that it was told last.
     told: u64,
     /// It has taken note of that, and waits for another.
@@ -35,6 +37,7 @@ impl SchemaWatchers {
     pub fn watch(
         &self,
         (client, thread, slot): WatchingClient,
+        sync: u64,
         now: impl FnOnce() -> u64,
     ) -> Option<(u64, Lsn)> {
         let mut watchers = self.0.lock();
@@ -44,10 +47,10 @@ impl SchemaWatchers {
         let watcher = watchers.clients.get_mut(&client);
         if let Some(watcher) = watcher {
             watcher.waits = watcher.told == version;
-            watcher.told = version;
+            (watcher.told, watcher.sync) = (version, sync);
             return (!watcher.waits).then_some((version, changed));
         }
-        let watcher = Watcher { thread, slot, told: version, waits: false };
+        let watcher = Watcher { thread, slot, sync, told: version, waits: false };
         watchers.clients.insert(client, watcher);
         Some((version, changed))
     }
@@ -63,13 +66,13 @@ impl SchemaWatchers {
     }
 
     /// Definitions have changed: tells all who wait. `version` reads the version, and `event` makes
-    /// the bytes that a client is sent.
+    /// the bytes that a client is sent, of the version and the number of its request.
     pub fn tell(
         &self,
         threads: &[ThreadHandle],
         depends: Lsn,
         version: impl FnOnce() -> u64,
-        event: impl FnOnce(u64) -> Arc<[u8]>,
+        event: impl Fn(u64, u64) -> Arc<[u8]>,
     ) {
         let mut watchers = self.0.lock();
         watchers.changed = watchers.changed.max(depends);
@@ -77,11 +80,10 @@ impl SchemaWatchers {
             return;
         }
         let version = version();
-        let bytes = event(version);
         let waiting = watchers.clients.iter_mut().filter(|(_, it)| it.waits && it.told != version);
         for (client, watcher) in waiting {
             (watcher.told, watcher.waits) = (version, false);
-            let (client, slot, bytes) = (*client, watcher.slot, Arc::clone(&bytes));
+            let (client, slot, bytes) = (*client, watcher.slot, event(version, watcher.sync));
             threads[watcher.thread].send(Message::Deliver { client, slot, bytes, depends });
         }
     }
