@@ -26,7 +26,7 @@ mod key;
 mod loading;
 mod multikey;
 mod path;
-mod prefetch;
+pub mod prefetch;
 mod rtree;
 mod select;
 mod sequence;
