@@ -1,6 +1,8 @@
 """Commands: what they answer, and how long they keep others waiting."""
 import importlib.util
 import os
+import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -214,3 +216,42 @@ def onto_itself(bench):
                 seen[-1].append([client.reply() for client in waiting] + [pusher("LRANGE", "k", 0, -1)])
                 pusher("DEL", "k")
     return "served as in Redis" if seen[0] == seen[1] else "%s, Redis %s" % tuple(seen), seen[0] == seen[1]
+
+
+def tour(path):
+    """The commands of a document's first `console` block, each with what it prints."""
+    with open(os.path.join(ROOT, path)) as file:
+        block = file.read().split("```console\n")[1].split("```")[0]
+    steps = [step.split("\n", 1) for step in block.split("$ ")[1:]]
+    return [(command, printed.strip("\n")) for command, printed in steps]
+
+
+def as_printed(text):
+    """Without what differs from run to run: the ids of a stream's entries, and how a terminal shows numbers."""
+    return re.sub(r"\d{13}-\d+", "ID", text).strip()
+
+
+def wrong_steps(server, path, ladon_path):
+    """The commands of a document that do not print what it says."""
+    environment = dict(os.environ, LADON_IPROTO_PASSWORD="secret")
+    wrong = []
+    for command, printed in tour(path):
+        words = shlex.split(command)
+        if words[0] == "redis-cli":
+            words[1:1] = ["--no-raw", "-p", str(server.port)]
+        elif words[:2] == ["ladon", "space"]:
+            words[:2] = [ladon_path, "space", "--iproto", "127.0.0.1:%d" % server.iproto_port]
+        else:
+            continue  # It starts the server.
+        run = subprocess.run(words, capture_output=True, text=True, timeout=30, env=environment)
+        if as_printed(run.stdout + run.stderr) != as_printed(printed):
+            wrong.append("%s: %s" % (command, (run.stdout + run.stderr).strip()))
+    return wrong
+
+
+@fault("README's first session, then that of docs/mounts.md, on one server", "each command prints what they say")
+def tours(bench):
+    server = bench.ladon("--iproto-admin-password", "secret", iproto=True)
+    wait_for_port(server.iproto_port)
+    wrong = [step for path in ("README.md", "docs/mounts.md") for step in wrong_steps(server, path, bench.ladon_path)]
+    return "; ".join(wrong) or "each does", not wrong
