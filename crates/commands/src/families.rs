@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 const FAMILIES: &[&[Code]] = &[
     bitmap::COMMANDS,
+    admin::absent::COMMANDS,
     admin::client::COMMANDS,
     admin::command::COMMANDS,
     admin::config::COMMANDS,
@@ -31,6 +32,7 @@ const FAMILIES: &[&[Code]] = &[
     admin::server::COMMANDS,
     set::COMMANDS,
     admin::command_log::COMMANDS,
+    admin::users::COMMANDS,
     sort::COMMANDS,
     sorted_set::COMMANDS,
     stream::COMMANDS,

@@ -459,6 +459,45 @@ impl<'a> Tx<'a> {
         }
     }
 
+    /// As `changed`, of a change whose body is in `body`.
+    #[inline]
+    fn changed_by<'b>(
+        &mut self,
+        key: Key<'_>,
+        body: &'b mut Vec<u8>,
+        change: impl FnOnce(&'b [u8]) -> Change<'b>,
+    ) {
+        if body.len() < LARGE_RECORD_BYTES {
+            return self.changed(key, change(body));
+        }
+        self.begin_change(key);
+        let change = self.push_long(std::mem::take(body), change(&[]));
+        if let Change::Put { db, kind, .. } | Change::Update { db, kind, .. } = change {
+            self.noted(db, key, true, Some(kind));
+        }
+    }
+
+    /// Adds a change whose body is in `body` to the record, which takes over the memory of a long
+    /// one.
+    #[inline]
+    fn push_change<'b>(
+        &mut self,
+        body: &'b mut Vec<u8>,
+        change: impl FnOnce(&'b [u8]) -> Change<'b>,
+    ) {
+        if body.len() < LARGE_RECORD_BYTES {
+            self.scratch.changes.push(change(body));
+        } else {
+            self.push_long(std::mem::take(body), change(&[]));
+        }
+    }
+
+    #[cold]
+    fn push_long<'b>(&mut self, body: Vec<u8>, change: Change<'b>) -> Change<'b> {
+        self.scratch.changes.push_shared(change, Arc::new(body));
+        change
+    }
+
     /// The next change to record is one of this key.
     #[inline]
     fn begin_change(&mut self, key: Key<'_>) {

@@ -1,11 +1,17 @@
 //! Mapping and returning pages.
 //!
+//! Most of the time that fresh memory takes is the system's, which clears it at its first use. What
+//! somebody waits for can be given memory that another thread has [prepared](Prepared).
+//!
 //! # Soundness
-//! `map` and `reserve` request private mappings at addresses of the system's choice, which nothing
+//! A prepared mapping is nobody's until `map` gives it to its caller, whole: what is beyond the
+//! caller's size has been unmapped then. `map` and `reserve` request private mappings at addresses of the system's choice, which nothing
 //! else uses. Advice about huge pages and `populate` change no contents. The other functions are
 //! unsafe: their callers own the pages.
 
+use std::cell::Cell;
 use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 /// The unit in which memory comes and goes: the page of every platform that is tested.
@@ -13,8 +19,93 @@ pub const PAGE_BYTES: usize = 4096;
 
 /// Maps zeroed memory in whole pages; `None` if the system refuses.
 pub fn map(bytes: usize) -> Option<NonNull<u8>> {
+    if let Some(begin) = take_prepared(bytes) {
+        return Some(begin);
+    }
     let begin = map_with(bytes, 0)?;
     advise_huge(begin, bytes);
+    Some(begin)
+}
+
+/// Prepared mappings that a thread can have at once.
+pub const PREPARED_MAX: usize = 8;
+
+/// A mapping whose pages have memory, for somebody who shall not wait for that.
+#[derive(Debug)]
+pub struct Prepared {
+    begin: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: it owns its mapping.
+unsafe impl Send for Prepared {}
+
+impl Prepared {
+    /// Maps memory for an allocation of about this many bytes, which takes as long as clearing it.
+    /// `None` if the system refuses.
+    pub fn new(bytes: usize) -> Option<Prepared> {
+        // Allocators round up, by a fourth at most; only what is surely needed gets memory.
+        const SLACK_BYTES: usize = 1 << 20;
+        let own = bytes.next_multiple_of(PAGE_BYTES);
+        let whole = (own + own / 4).checked_add(SLACK_BYTES)?.next_multiple_of(PAGE_BYTES);
+        let begin = map_with(whole, 0)?;
+        let prepared = Prepared { begin, bytes: whole };
+        advise_huge(begin, whole);
+        populate(begin, own + PAGE_BYTES).then_some(prepared)
+    }
+
+    /// Its address and length; the caller owns the mapping now.
+    fn into_parts(self) -> (NonNull<u8>, usize) {
+        let this = ManuallyDrop::new(self);
+        (this.begin, this.bytes)
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // SAFETY: mapped with this size, and nobody else's.
+        unsafe { unmap(self.begin, self.bytes) }
+    }
+}
+
+/// Address and length of a mapping that is lent.
+type Lent = Option<(NonNull<u8>, usize)>;
+
+thread_local! {
+    /// Without a destructor: the allocator reads it, also while a thread ends.
+    static PREPARED: Cell<[Lent; PREPARED_MAX]> =
+        const { Cell::new([None; PREPARED_MAX]) };
+}
+
+/// This thread's next long mappings are these, where they fit, until [`take_back`].
+pub fn lend(prepared: Vec<Prepared>) {
+    debug_assert!(PREPARED.get().iter().all(Option::is_none), "the last ones were not taken back");
+    let mut lent = [None; PREPARED_MAX];
+    for (slot, prepared) in lent.iter_mut().zip(prepared) {
+        *slot = Some(prepared.into_parts());
+    }
+    PREPARED.set(lent);
+}
+
+/// What was lent to this thread and not used.
+pub fn take_back() -> Vec<Prepared> {
+    let lent = PREPARED.replace([None; PREPARED_MAX]).into_iter().flatten();
+    lent.map(|(begin, bytes)| Prepared { begin, bytes }).collect()
+}
+
+/// A prepared mapping of this thread's in this size, if there is one that is not much longer.
+fn take_prepared(bytes: usize) -> Option<NonNull<u8>> {
+    let mut lent = PREPARED.get();
+    let fits =
+        |slot: &&mut Lent| slot.is_some_and(|(_, whole)| bytes <= whole && bytes >= whole / 2);
+    let slots = lent.iter_mut().filter(fits);
+    let shortest = slots.min_by_key(|slot| slot.map(|(_, whole)| whole))?;
+    let (begin, whole) = shortest.take()?;
+    PREPARED.set(lent);
+    if whole > bytes {
+        // SAFETY: whole pages at the end of a mapping that was lent, and so is nobody's.
+        unsafe { unmap(begin.add(bytes), whole - bytes) };
+    }
     Some(begin)
 }
 
@@ -144,6 +235,30 @@ mod tests {
             forbid_huge(begin, align);
             assert!(discard(begin, PAGE_BYTES));
             assert_eq!((begin.read(), second.read()), (0, 2));
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn the_next_mappings_are_what_is_lent() {
+        let bytes = 64 * PAGE_BYTES;
+        let prepared: Vec<Prepared> = (0..3).filter_map(|_| Prepared::new(bytes)).collect();
+        let [first, second] = [0, 1].map(|at: usize| prepared[at].begin);
+        lend(prepared);
+        let short = map(PAGE_BYTES).unwrap();
+        assert!(short != first && short != second, "it would waste most of a prepared one");
+        let longer = map(bytes + bytes / 4).unwrap();
+        assert_eq!(longer, first);
+        let unused = take_back();
+        assert_eq!(unused.iter().map(|unused| unused.begin).collect::<Vec<_>>(), [second]);
+        let other = map(bytes).unwrap();
+        assert_ne!(other, second, "it was taken back");
+        // SAFETY: each within its mapping, and unmapped once.
+        unsafe {
+            assert_eq!((longer.read(), longer.add(bytes + bytes / 4 - 1).read()), (0, 0));
+            unmap(short, PAGE_BYTES);
+            unmap(longer, bytes + bytes / 4);
+            unmap(other, bytes);
         }
     }
 

@@ -198,6 +198,18 @@ impl Change<'_> {
         varint::put(out, body_bytes as u64);
     }
 
+    fn encode_update_head(
+        out: &mut Vec<u8>,
+        (db, key): (DbId, &[u8]),
+        kind: ValueKind,
+        op_bytes: usize,
+    ) {
+        head(out, TAG_UPDATE, db);
+        varint::put_bytes(out, key);
+        out.push(kind as u8);
+        varint::put(out, op_bytes as u64);
+    }
+
     /// The key that the change touches, with its database; `None` for whole databases, libraries
     /// and spaces.
     pub fn key(&self) -> Option<(DbId, &[u8])> {
@@ -371,15 +383,18 @@ impl ChangeBuffer {
         &self.bytes
     }
 
-    /// Adds a [`Change::Put`] whose body is shared with the data: it is not copied.
-    pub fn push_shared_put(
-        &mut self,
-        key: (DbId, &[u8]),
-        expire_at: UnixMillis,
-        kind: ValueKind,
-        body: Arc<Vec<u8>>,
-    ) {
-        Change::encode_put_head(&mut self.bytes, key, expire_at, kind, body.len());
+    /// Adds a [`Change::Put`] or a [`Change::Update`] with this body in place of its own. It is not
+    /// copied, and may be shared with the data.
+    pub fn push_shared(&mut self, change: Change<'_>, body: Arc<Vec<u8>>) {
+        match change {
+            Change::Put { db, key, expire_at, kind, .. } => {
+                Change::encode_put_head(&mut self.bytes, (db, key), expire_at, kind, body.len());
+            }
+            Change::Update { db, key, kind, .. } => {
+                Change::encode_update_head(&mut self.bytes, (db, key), kind, body.len());
+            }
+            _ => unreachable!("other changes have no body"),
+        }
         self.shared.push((self.bytes.len(), body));
         self.count += 1;
     }
@@ -439,26 +454,29 @@ mod tests {
     #[test]
     fn shared_bodies_read_back_in_their_places() {
         let body = |length| Arc::new(vec![length as u8; length]);
-        let mut changes = ChangeBuffer::new();
-        changes.push_shared_put((0, b"a"), 0, ValueKind::String, body(300));
-        changes.push(Change::Delete { db: 1, key: b"b" });
-        changes.push_shared_put((200, b"c"), 9, ValueKind::String, body(200));
-        assert_eq!((changes.count(), changes.is_shared()), (3, true));
-        let record = changes.take_record();
-        let encoded = record.changes();
-        let read: Result<Vec<_>, _> = Changes::new(&encoded).collect();
         let put = |db, key, expire_at, body| {
             let kind = ValueKind::String;
             Change::Put { db, key, expire_at, kind, body }
         };
-        let (first, last) = (body(300), body(200));
+        let update = |op| Change::Update { db: 128, key: b"d", kind: ValueKind::List, op };
+        let mut changes = ChangeBuffer::new();
+        changes.push_shared(put(0, b"a", 0, b""), body(300));
+        changes.push(Change::Delete { db: 1, key: b"b" });
+        changes.push_shared(put(200, b"c", 9, b""), body(200));
+        changes.push_shared(update(b""), body(100));
+        assert_eq!((changes.count(), changes.is_shared()), (4, true));
+        let record = changes.take_record();
+        let encoded = record.changes();
+        let read: Result<Vec<_>, _> = Changes::new(&encoded).collect();
+        let (first, second, last) = (body(300), body(200), body(100));
         let expected = [
             put(0, b"a" as &[u8], 0, &first),
             Change::Delete { db: 1, key: b"b" },
-            put(200, b"c", 9, &last),
+            put(200, b"c", 9, &second),
+            update(&last),
         ];
         assert_eq!(read.unwrap(), expected);
-        assert_eq!(record.into_parts().0.len(), 4);
+        assert_eq!(record.into_parts().0.len(), 6);
         assert!(!changes.is_shared() && changes.is_empty());
     }
 

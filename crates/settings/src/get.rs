@@ -1,6 +1,6 @@
 //! `CONFIG GET`.
 
-use crate::glob::glob_match;
+use crate::glob::Glob;
 use crate::settings::Settings;
 use crate::table::{TABLE, lookup};
 
@@ -24,9 +24,10 @@ impl Settings {
                 }
                 continue;
             }
+            let glob = Glob::new(pattern, true);
             for setting in TABLE.iter().filter(|setting| !setting.hidden) {
                 for name in setting.names() {
-                    if glob_match(pattern, name.as_bytes(), true) {
+                    if glob.matches(name.as_bytes()) {
                         add(name, draft.text(setting));
                     }
                 }

@@ -35,7 +35,7 @@ mod get;
 mod words;
 
 pub use endpoint::Endpoint;
-pub use glob::glob_match;
+pub use glob::Glob;
 pub use load::{LoadError, Loader, Note};
 pub use origin::Origin;
 pub use output_limits::{OutputClass, OutputLimit};

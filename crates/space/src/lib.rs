@@ -33,7 +33,7 @@ mod loading;
 mod looked;
 mod multikey;
 mod path;
-mod prefetch;
+pub mod prefetch;
 mod rtree;
 mod select;
 mod sequence;

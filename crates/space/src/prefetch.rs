@@ -9,7 +9,7 @@ const LINE_BYTES: usize = 64;
 
 /// Begins to fetch the line of an address.
 #[inline(always)]
-pub(crate) fn line<T>(address: *const T) {
+pub fn line<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: it has no effect but on the cache, whatever the address.
     unsafe {

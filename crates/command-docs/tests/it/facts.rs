@@ -150,6 +150,15 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     ("command|getkeys", &["arguments", "arity"]),
     ("command|getkeysandflags", &["arguments", "arity"]),
     ("psubscribe", &["arguments"]),
+    // Users, the cluster, replication.
+    ("acl|cat", &["arguments"]),
+    ("cluster|addslotsrange", &["arguments"]),
+    ("cluster|delslotsrange", &["arguments"]),
+    ("cluster|meet", &["arguments"]),
+    ("cluster|reset", &["arguments"]),
+    ("cluster|setslot", &["arguments"]),
+    ("cluster|shards", &["flags"]),
+    ("cluster|slots", &["flags"]),
     // What a proxy in front of a cluster does with them.
     ("client|setname", &["tips"]),
     ("msetnx", &["arguments", "tips"]),

@@ -2,6 +2,7 @@
 
 use crate::admin::info::{Allocated, human_bytes, ratio};
 use crate::shared::help::HELP;
+use crate::shared::tuple;
 use ladon_engine::{PARTITIONS, ValueRef};
 use ladon_kernel::command::args::{self, is};
 use ladon_kernel::command::error::{CommandError, CommandResult};
@@ -12,7 +13,7 @@ use ladon_settings::EvictionPolicy;
 pub(crate) const COMMANDS: &[Code] = &[Code::container(
     "memory",
     &[
-        Code::on_keys("usage", usage),
+        Code::on_keys("usage", usage).on_tuples(tuple_usage),
         Code::with_locks("stats", LockNeed::Own, stats),
         Code::with_locks("doctor", LockNeed::None, doctor),
         Code::with_locks("purge", LockNeed::None, purge),
@@ -23,17 +24,7 @@ pub(crate) const COMMANDS: &[Code] = &[Code::container(
 /// What a collection takes is known at any time, so that every number of samples gives the same
 /// answer: the exact one, which Redis gives for `SAMPLES 0`.
 fn usage(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let mut rest = &args[3..];
-    while let [word, after @ ..] = rest {
-        let [samples, after @ ..] = after else { return Err(CommandError::Syntax) };
-        if !is(word, "samples") {
-            return Err(CommandError::Syntax);
-        }
-        if args::integer(samples)? < 0 {
-            return Err(CommandError::Syntax);
-        }
-        rest = after;
-    }
+    check_samples(&args[3..])?;
     let (db, key) = (ctx.db(), ctx.key(args[2]));
     let bytes = ctx.tx().peek(db, key).map(|entry| {
         let object = match entry.value() {
@@ -45,6 +36,30 @@ fn usage(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     match bytes {
         Some(bytes) => ctx.reply.integer(bytes as i64),
         None => ctx.reply.null(),
+    }
+    Ok(())
+}
+
+/// A tuple's own memory, without its share of the indexes.
+fn tuple_usage(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    check_samples(&args[3..])?;
+    match tuple::inspect(ctx, args[2])? {
+        Some(tuple) => ctx.reply.integer(tuple.memory() as i64),
+        None => ctx.reply.null(),
+    }
+    Ok(())
+}
+
+fn check_samples(mut rest: &[&[u8]]) -> CommandResult {
+    while let [word, after @ ..] = rest {
+        let [samples, after @ ..] = after else { return Err(CommandError::Syntax) };
+        if !is(word, "samples") {
+            return Err(CommandError::Syntax);
+        }
+        if args::integer(samples)? < 0 {
+            return Err(CommandError::Syntax);
+        }
+        rest = after;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! start and the end. Splits and merges of the table move no position, so a key that exists from a
 //! scan's start to its end is found, whatever other keys come and go.
 
-use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions};
+use crate::shared::scan::{Also, ScanOptions};
 use ladon_engine::types::kind_of;
 use ladon_engine::{EntryRef, PARTITIONS, partition_of};
 use ladon_kernel::command::args::cursor;
@@ -12,7 +12,7 @@ use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::ctx::Ctx;
 use ladon_record::KeyHash;
 use ladon_resp::Reply;
-use ladon_settings::glob_match;
+use ladon_settings::Glob;
 
 /// Hash bits that a cursor omits: buckets are never as fine, and a client that reads the cursor as
 /// a signed number sees a positive one.
@@ -24,22 +24,18 @@ const BUCKETS_PER_KEY_MAX: usize = 64;
 
 pub(super) fn keys(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let db = ctx.db();
-    let pattern = (args[1] != b"*").then_some(args[1]);
+    let glob = (args[1] != b"*").then(|| Glob::new(args[1], false));
     let (tx, reply) = ctx.tx_and_reply();
     let mark = reply.begin_array();
     let mut count = 0;
     tx.for_each(db, |entry| {
-        if matches(pattern, entry) {
+        if glob.as_ref().is_none_or(|glob| glob.matches(entry.key())) {
             reply.bulk(entry.key());
             count += 1;
         }
     });
     reply.end_array(mark, count);
     Ok(())
-}
-
-fn matches(pattern: Option<&[u8]>, entry: EntryRef<'_>) -> bool {
-    pattern.is_none_or(|pattern| glob_match(pattern, entry.key(), false))
 }
 
 pub(super) fn scan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -68,7 +64,7 @@ pub(super) fn page(
             bulks.bulk(entry.key());
             found += 1;
         }
-        bulks.position() < PAGE_BYTES
+        options.goes_on(&bulks)
     })?;
     Ok((next, found))
 }

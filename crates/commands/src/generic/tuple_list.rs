@@ -9,7 +9,7 @@
 //! whatever other tuples come and go. A position that was forgotten is the beginning of its space.
 
 use super::{database, random, scan};
-use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions};
+use crate::shared::scan::{Also, ScanOptions};
 use ladon_engine::{Catalog, MOUNTS_DATABASE, Tx};
 use ladon_kernel::command::args;
 use ladon_kernel::command::error::CommandResult;
@@ -18,7 +18,7 @@ use ladon_kernel::request::mounted;
 use ladon_kernel::scan_positions::ScanPosition;
 use ladon_record::SpaceId;
 use ladon_resp::Reply;
-use ladon_settings::glob_match;
+use ladon_settings::Glob;
 use ladon_space::{IteratorType, Space};
 
 /// Marks cursors of tuples; those of ordinary keys are below. Positive as a signed number.
@@ -32,12 +32,12 @@ pub(super) fn keys(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         return scan::keys(ctx, args);
     }
     mounted::lock_all(ctx, args)?;
-    let (db, pattern) = (ctx.db(), args[1]);
+    let (db, glob) = (ctx.db(), Glob::new(args[1], false));
     let (tx, reply) = ctx.tx_and_reply();
     let mark = reply.begin_array();
     let mut count = 0;
     tx.for_each(db, |entry| {
-        if glob_match(pattern, entry.key(), false) {
+        if glob.matches(entry.key()) {
             reply.bulk(entry.key());
             count += 1;
         }
@@ -49,7 +49,7 @@ pub(super) fn keys(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         };
         for tuple in tuples {
             let key = Tx::key_of_tuple(space, tuple.bytes());
-            if glob_match(pattern, &key, false) {
+            if glob.matches(&key) {
                 reply.bulk(&key);
                 count += 1;
             }
@@ -196,7 +196,7 @@ impl Page<'_, '_> {
         let tuples = space.select(0, iterator, key, 0, u64::MAX, None).ok()?;
         let mut last = None;
         for tuple in tuples {
-            if self.left == 0 || self.reply.position() >= PAGE_BYTES {
+            if self.left == 0 || !self.options.goes_on(&self.reply) {
                 let last: &ladon_space::Tuple = last?;
                 return space.primary_key_of(last.bytes()).ok().map(Vec::into_boxed_slice);
             }

@@ -1,6 +1,6 @@
 //! HSCAN.
 
-use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
+use crate::shared::scan::{Also, ScanOptions, reply_empty, reply_page};
 use ladon_engine::types::hash::HashValue;
 use ladon_kernel::command::args;
 use ladon_kernel::command::error::CommandResult;
@@ -28,7 +28,7 @@ pub(super) fn hscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
                     words += 1;
                 }
             }
-            page.position() < PAGE_BYTES
+            options.goes_on(page)
         });
         (next, words)
     });

@@ -6,7 +6,7 @@ mod expire;
 mod random;
 mod ttl;
 
-use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
+use crate::shared::scan::{Also, ScanOptions, reply_empty, reply_page};
 use ladon_engine::types::Position;
 use ladon_engine::types::set::{Member, SetValue};
 use ladon_engine::{EventClass, Key, Look, Tx};
@@ -223,7 +223,7 @@ fn sscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
                 reply_member(page, member);
                 members += 1;
             }
-            page.position() < PAGE_BYTES
+            options.goes_on(page)
         });
         (next, members)
     });

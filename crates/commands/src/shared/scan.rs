@@ -3,7 +3,8 @@
 use ladon_kernel::command::args::{self, is};
 use ladon_kernel::command::error::CommandError;
 use ladon_resp::Reply;
-use ladon_settings::glob_match;
+use ladon_settings::Glob;
+use std::cell::Cell;
 
 /// Options that only some of them have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,9 @@ pub(crate) enum Also {
 pub(crate) struct ScanOptions<'a> {
     /// Approximate number of keys or elements to examine.
     pub(crate) count: usize,
-    pattern: Option<&'a [u8]>,
+    glob: Option<Glob>,
+    /// Steps that the pattern may still take in this page.
+    steps_left: Cell<usize>,
     /// Only the names.
     pub(crate) no_values: bool,
     /// An unknown type name matches nothing.
@@ -35,13 +38,21 @@ const COUNT_DEFAULT: usize = 10;
 pub(crate) const COUNT_MAX: usize = 10_000;
 
 /// A page ends when it is longer than this.
-pub(crate) const PAGE_BYTES: usize = 1 << 20;
+const PAGE_BYTES: usize = 1 << 20;
+
+/// A page ends when its pattern has taken more steps than this: some milliseconds.
+const PAGE_STEPS: usize = 1 << 22;
 
 impl<'a> ScanOptions<'a> {
     /// Reads `MATCH pattern`, `COUNT count` and the options in `also`.
     pub(crate) fn parse(words: &[&'a [u8]], also: Also) -> Result<Self, CommandError> {
-        let mut options =
-            ScanOptions { count: COUNT_DEFAULT, pattern: None, no_values: false, kind: None };
+        let mut options = ScanOptions {
+            count: COUNT_DEFAULT,
+            glob: None,
+            steps_left: Cell::new(PAGE_STEPS),
+            no_values: false,
+            kind: None,
+        };
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
             if also == Also::NoValues && is(word, "NOVALUES") {
@@ -54,7 +65,7 @@ impl<'a> ScanOptions<'a> {
                 let count = usize::try_from(count).ok().filter(|&count| count > 0);
                 options.count = count.ok_or(CommandError::Syntax)?.min(COUNT_MAX);
             } else if is(word, "MATCH") {
-                options.pattern = Some(value).filter(|&pattern| pattern != b"*");
+                options.glob = (value != b"*").then(|| Glob::new(value, false));
             } else if also == Also::Type && is(word, "TYPE") {
                 options.kind = Some(value);
             } else {
@@ -66,7 +77,16 @@ impl<'a> ScanOptions<'a> {
 
     /// Whether a key or an element with this name matches.
     pub(crate) fn matches(&self, name: &[u8]) -> bool {
-        self.pattern.is_none_or(|pattern| glob_match(pattern, name, false))
+        self.glob.as_ref().is_none_or(|glob| {
+            let steps = glob.steps_max(name.len());
+            self.steps_left.set(self.steps_left.get().saturating_sub(steps));
+            glob.matches(name)
+        })
+    }
+
+    /// Whether the page is not long enough yet.
+    pub(crate) fn goes_on(&self, page: &Reply<'_>) -> bool {
+        page.position() < PAGE_BYTES && self.steps_left.get() > 0
     }
 }
 

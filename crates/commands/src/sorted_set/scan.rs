@@ -1,6 +1,6 @@
 //! ZSCAN.
 
-use crate::shared::scan::{Also, PAGE_BYTES, ScanOptions, reply_empty, reply_page};
+use crate::shared::scan::{Also, ScanOptions, reply_empty, reply_page};
 use ladon_engine::types::sorted_set::{SortedSet, write_score_17};
 use ladon_kernel::command::args;
 use ladon_kernel::command::error::CommandResult;
@@ -22,7 +22,7 @@ pub(super) fn zscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         let (mut words, mut text) = (0, Vec::new());
         let next = set.scan(hasher, cursor, options.count, |member, score| {
             if !options.matches(member) {
-                return true;
+                return options.goes_on(page);
             }
             text.clear();
             // Redis shows the scores of small sets as stored, and those of large ones with all
@@ -35,7 +35,7 @@ pub(super) fn zscan(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             page.bulk(member);
             page.bulk(&text);
             words += 2;
-            page.position() < PAGE_BYTES
+            options.goes_on(page)
         });
         (next, words)
     });

@@ -196,6 +196,37 @@ fn what_a_tuple_cannot_be_is_refused() {
     );
 }
 
+/// Tools that walk all keys ask these about each.
+#[test]
+fn tuples_have_a_size_and_are_counted() {
+    let node = node();
+    let mut client = node.client();
+    assert_eq!(node.run(&mut client, "HSET user:7 name a"), ":1");
+    assert_eq!(node.run(&mut client, "SET plain 1"), "+OK");
+    let size = node.run(&mut client, "MEMORY USAGE user:7 SAMPLES 5");
+    let size: i64 = size.trim_start_matches(':').parse().expect("a number");
+    assert!((10..200).contains(&size), "{size} bytes");
+    for (command, reply) in [
+        ("MEMORY USAGE user:8", "nil"),
+        ("MEMORY USAGE user:7 SAMPLES x", "-ERR value is not an integer or out of range"),
+        ("OBJECT ENCODING user:7", "\"tuple\""),
+        ("OBJECT REFCOUNT user:7", ":1"),
+        ("OBJECT IDLETIME user:7", ":0"),
+        ("OBJECT IDLETIME user:8", "nil"),
+        ("CONFIG SET maxmemory-policy allkeys-lfu", "+OK"),
+        ("OBJECT FREQ user:7", ":0"),
+        ("DBSIZE", ":2"),
+    ] {
+        assert_eq!(node.run(&mut client, command), reply, "{command}");
+    }
+    let info = node.run(&mut client, "INFO keyspace");
+    assert!(info.contains("db0:keys=2,"), "{info}");
+    assert_eq!(node.run(&mut client, "MULTI"), "+OK");
+    assert_eq!(node.run(&mut client, "INFO keyspace"), "+QUEUED");
+    let info = node.run(&mut client, "EXEC");
+    assert!(info.contains("db0:keys=2,"), "{info}");
+}
+
 #[test]
 fn other_commands_make_no_second_value() {
     let node = node();
@@ -226,8 +257,6 @@ fn other_commands_make_no_second_value() {
         "HGETEX user:7 FIELDS 1 name",
         "HSETEX user:7 FIELDS 1 name b",
         "HRANDFIELD user:7",
-        "OBJECT ENCODING user:7",
-        "MEMORY USAGE user:7",
         "RENAME user:7 plain",
         "RENAME plain user:9",
         "RENAMENX plain user:9",

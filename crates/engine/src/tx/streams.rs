@@ -160,7 +160,10 @@ impl Tx<'_> {
             self.scratch.discard(Some(Box::new(garbage.into_object())));
         }
         if !op.is_empty() {
-            self.record_stream_op(db, key, &op);
+            self.begin_change(key);
+            let (kind, name) = (ValueKind::Stream, key.bytes);
+            self.push_change(&mut op, |op| Change::Update { db, key: name, kind, op });
+            self.scratch.touched.push(key.hash);
             if touches_watchers {
                 self.touch_watchers(db, key, true);
             }

@@ -80,7 +80,8 @@ impl Tx<'_> {
         let (kind, body) = (ValueKind::String, string.freeze().into_shared());
         self.put(db, key, ValueInit::Object(Box::new(Object::String(string))), expire_at);
         self.begin_change(key);
-        self.scratch.changes.push_shared_put((db, key.bytes), expire_at, kind, body);
+        let put = Change::Put { db, key: key.bytes, expire_at, kind, body: &[] };
+        self.scratch.changes.push_shared(put, body);
         self.noted(db, key, true, Some(kind));
     }
 
@@ -343,7 +344,7 @@ impl Tx<'_> {
         db: DbId,
         key: Key<'_>,
         (entry_delta, object_delta): (i64, i64),
-        op: Vec<u8>,
+        mut op: Vec<u8>,
     ) {
         self.scratch.counters.bytes_delta += entry_delta + object_delta;
         if object_delta != 0 {
@@ -351,8 +352,8 @@ impl Tx<'_> {
             database.object_bytes = (database.object_bytes as i64 + object_delta) as usize;
         }
         if !op.is_empty() {
-            let kind = ValueKind::String;
-            self.changed(key, Change::Update { db, key: key.bytes, kind, op: &op });
+            let (kind, name) = (ValueKind::String, key.bytes);
+            self.changed_by(key, &mut op, |op| Change::Update { db, key: name, kind, op });
         }
         self.scratch.body = op;
         self.trim_body();

@@ -135,7 +135,14 @@ impl<'a> Tx<'a> {
         self.note_overwritten(db, key, C::KIND);
         self.put(db, key, ValueInit::Object(Box::new(value.into_object())), expire_at);
         let kind = C::KIND;
-        self.changed(key, Change::Put { db, key: key.bytes, expire_at, kind, body: &body });
+        let name = key.bytes;
+        self.changed_by(key, &mut body, |body| Change::Put {
+            db,
+            key: name,
+            expire_at,
+            kind,
+            body,
+        });
         self.scratch.body = body;
         self.trim_body();
     }
@@ -239,7 +246,8 @@ impl<'a> Tx<'a> {
             }
             self.changed(key, Change::Delete { db, key: key.bytes });
         } else {
-            self.changed(key, Change::Update { db, key: key.bytes, kind: C::KIND, op });
+            let (kind, name) = (C::KIND, key.bytes);
+            self.changed_by(key, op, |op| Change::Update { db, key: name, kind, op });
         }
         Ok(Some(result))
     }

@@ -9,6 +9,8 @@
 //! RENAME a b         freezes a, watches it, releases the locks; the connection waits
 //!                    -> a job makes the record, which contains all of a
 //!                    -> the request runs again: a untouched? it moves to b, at once
+//! HSET a f LONG      a job prepares memory for the copies of LONG
+//!                    -> the request runs again, and copies LONG into that memory
 //! SET a LONG         releases the lock; the job gets the memory in which LONG arrived
 //!                    -> it becomes the value, and the job makes the record
 //!                    -> the request runs again, with what is now the value as its argument
@@ -31,6 +33,7 @@ use ladon_engine::{
     EntryRef, Garbage, Key, Keyspace, Library, Locks, Object, Stored, ValueRef, WatchFlag,
 };
 use ladon_platform::Clock;
+use ladon_platform::pages::Prepared;
 use ladon_record::DbId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -52,6 +55,11 @@ impl Session {
             Product::Libraries(libraries) => {
                 aside.nanoseconds += computed.nanoseconds;
                 aside.libraries = Some(libraries);
+                Ok(())
+            }
+            Product::Memory(memory) => {
+                aside.nanoseconds += computed.nanoseconds;
+                aside.memory = Some(memory);
                 Ok(())
             }
             Product::Reply(_) => Err(computed),
@@ -177,12 +185,27 @@ impl Ctx<'_> {
             return Some(make(&*self.node.clock));
         }
         let clock = Arc::clone(&self.node.clock);
-        let job = self.job(move |_, _| (Product::Libraries(make(&*clock)), None));
+        self.await_product(move |_, _| (Product::Libraries(make(&*clock)), None));
+        None
+    }
+
+    /// Prepares memory of these sizes in a job, for another run of the handler, which ends with this.
+    pub(crate) fn await_memory(&mut self, sizes: Vec<usize>) {
+        self.await_product(move |_, _| {
+            (Product::Memory(sizes.into_iter().filter_map(Prepared::new).collect()), None)
+        });
+    }
+
+    /// Makes the connection wait for the job's result, which depends on no data.
+    fn await_product(
+        &mut self,
+        job: impl FnOnce(&Keyspace, Option<Lent>) -> (Product, Option<Arc<Vec<u8>>>) + Send + 'static,
+    ) {
+        let job = self.job(job);
         self.deferred().job = Some(job);
         let db = self.session.db;
         self.session.aside.get_or_insert_with(|| Box::new(Aside::new(db)));
         self.flow = Flow::Compute;
-        None
     }
 
     /// In a request's second run: the libraries that its job has made.
@@ -278,6 +301,9 @@ pub(crate) fn forget(thread: &mut ThreadParts<'_>, session: &mut Session) {
         };
         tx.unwatch(db, key, &aside.flag);
         tx.commit(&mut **append);
+    }
+    if let Some(unused) = aside.memory.take() {
+        scratch.garbage.push(Garbage::of(unused));
     }
     if let Some(unused) = aside.computed.take() {
         scratch.garbage.push(Garbage::of(unused));

@@ -4,6 +4,7 @@
 use crate::command::error::CommandError;
 use crate::long::slices::Slices;
 use ladon_engine::{Library, Stored, WatchFlag};
+use ladon_platform::pages::Prepared;
 use ladon_record::Lsn;
 use std::ops::Range;
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub(crate) enum Product {
     Reply(Box<dyn Slices>),
     /// The value that the request's second run stores.
     Value(Result<Stored, CommandError>),
+    /// Memory for what the request's second run copies.
+    Memory(Vec<Prepared>),
     /// The libraries that the request's second run adds.
     Libraries(Result<Vec<Arc<Library>>, CommandError>),
 }
@@ -76,7 +79,7 @@ impl Computed {
     pub(crate) fn into_reply(self) -> Result<(Box<dyn Slices>, u64), Computed> {
         match self.result {
             Product::Reply(slices) => Ok((slices, self.nanoseconds)),
-            Product::Value(_) | Product::Libraries(_) => Err(self),
+            Product::Value(_) | Product::Libraries(_) | Product::Memory(_) => Err(self),
         }
     }
 }
@@ -107,6 +110,7 @@ pub struct Aside {
     pub(crate) nanoseconds: u64,
     pub(crate) computed: Option<Result<Stored, CommandError>>,
     pub(crate) libraries: Option<Result<Vec<Arc<Library>>, CommandError>>,
+    pub(crate) memory: Option<Vec<Prepared>>,
 }
 
 impl Aside {
@@ -121,6 +125,7 @@ impl Aside {
             nanoseconds: 0,
             computed: None,
             libraries: None,
+            memory: None,
         }
     }
 }

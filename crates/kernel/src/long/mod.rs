@@ -3,6 +3,7 @@
 pub mod aside;
 pub mod aside_job;
 pub mod large;
+pub mod long_arguments;
 pub mod long_replies;
 pub mod long_reply;
 pub mod slices;

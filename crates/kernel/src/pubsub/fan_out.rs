@@ -6,7 +6,7 @@ use super::published::{ForThread, Kind, Published};
 use super::registry::PubSub;
 use super::subscriptions::Subscriptions;
 use ladon_resp::{Proto, Reply};
-use ladon_settings::glob_match;
+use ladon_settings::Glob;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Subscribers {
     /// By the hash of the channel; none before the first subscription.
     channels: Box<[Part]>,
     /// In order, so that a delivery can be continued.
-    patterns: BTreeMap<Arc<[u8]>, Followers>,
+    patterns: BTreeMap<Arc<[u8]>, (Arc<Glob>, Followers)>,
     /// What connections subscribed to that have left.
     leaving: VecDeque<(u64, Box<Subscriptions>)>,
 }
@@ -39,8 +39,8 @@ impl Subscribers {
 
     pub(super) fn add(
         &mut self,
+        registry: &PubSub,
         kind: Kind,
-        hash: u64,
         name: &Arc<[u8]>,
         client: u64,
         its: Follower,
@@ -49,8 +49,12 @@ impl Subscribers {
             self.channels = (0..PARTS).map(|_| Part::default()).collect();
         }
         let followers = match kind {
-            Kind::Pattern => self.patterns.entry(Arc::clone(name)).or_default(),
+            Kind::Pattern => {
+                let new = || (registry.glob(name), Followers::default());
+                &mut self.patterns.entry(Arc::clone(name)).or_insert_with(new).1
+            }
             _ => {
+                let hash = registry.hash(name);
                 let part = &mut self.channels[hash as usize % PARTS];
                 part[kind.index()].get_or_insert(hash, name)
             }
@@ -65,7 +69,8 @@ impl Subscribers {
         };
         match kind {
             Kind::Pattern => {
-                if self.patterns.get_mut(name).is_some_and(is_empty) {
+                let pattern = self.patterns.get_mut(name);
+                if pattern.is_some_and(|(_, followers)| is_empty(followers)) {
                     self.patterns.remove(name);
                 }
             }
@@ -173,7 +178,7 @@ impl FanOut {
                 self.message.encoded()
             }
             At::Pattern(pattern, after) => {
-                let followers = subscribers.patterns.get(&pattern);
+                let followers = subscribers.patterns.get(&pattern).map(|(_, followers)| followers);
                 let last =
                     followers.and_then(|followers| followers.find(after, max, self.number, found));
                 self.leave_out(Kind::Pattern, &pattern, found);
@@ -223,8 +228,8 @@ impl FanOut {
         let from = pattern.as_deref().map_or(Unbounded, Excluded);
         let mut last = None;
         let later = subscribers.patterns.range::<[u8], _>((from, Unbounded));
-        for (pattern, _) in later.take(max) {
-            if glob_match(pattern, self.message.channel(), false) {
+        for (pattern, (glob, _)) in later.take(max) {
+            if glob.matches(self.message.channel()) {
                 return At::Pattern(Arc::clone(pattern), 0);
             }
             last = Some(pattern);
@@ -245,7 +250,7 @@ mod tests {
         let add = |subscribers: &mut Subscribers, kind, name: &Arc<[u8]>, client| {
             let from = registry.subscribe(kind, name, 0);
             let follower = Follower { slot: client as u32, from };
-            subscribers.add(kind, registry.hash(name), name, client, follower);
+            subscribers.add(&registry, kind, name, client, follower);
         };
         let mut subscriptions = Box::<Subscriptions>::default();
         for at in 0..500 {

@@ -20,8 +20,7 @@ pub fn subscribe(node: &Node, local: &mut Local, session: &mut Session, kind: Ki
         local.joined_late.push((local.unpublished.len(), kind, Arc::clone(&name)));
     }
     let (client, slot) = (session.info.id, session.info.slot);
-    let hash = node.pubsub.hash(&name);
-    local.subscribers.add(kind, hash, &name, client, Follower { slot, from });
+    local.subscribers.add(&node.pubsub, kind, &name, client, Follower { slot, from });
     show(session);
 }
 

@@ -4,7 +4,7 @@ use super::names::Names;
 use super::published::{ForThread, Kind, NotFor, Published};
 use crate::message::{Message, ThreadHandle};
 use ladon_record::{KeyHasher, Lsn};
-use ladon_settings::glob_match;
+use ladon_settings::Glob;
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -49,12 +49,15 @@ impl Threads {
 /// Channels and shard channels.
 type Part = [Names<Threads>; 2];
 
+/// Patterns, each compiled.
+type Patterns = BTreeMap<Arc<[u8]>, (Arc<Glob>, Threads)>;
+
 /// The subscriptions of all threads.
 pub struct PubSub {
     threads: Arc<[ThreadHandle]>,
     hasher: KeyHasher,
     parts: Box<[Mutex<Part>]>,
-    patterns: RwLock<BTreeMap<Arc<[u8]>, Threads>>,
+    patterns: RwLock<Patterns>,
     /// Distinct names, by kind.
     names: [AtomicUsize; 3],
     /// Weight of the messages that no thread has delivered yet.
@@ -89,6 +92,12 @@ impl PubSub {
 
     fn part(&self, hash: u64) -> &Mutex<Part> {
         &self.parts[hash as usize % PARTS]
+    }
+
+    /// A pattern, compiled; once for all who subscribe to it.
+    pub(super) fn glob(&self, pattern: &[u8]) -> Arc<Glob> {
+        let known = self.patterns.read().get(pattern).map(|(glob, _)| Arc::clone(glob));
+        known.unwrap_or_else(|| Arc::new(Glob::new(pattern, false)))
     }
 
     /// Number of distinct names that are subscribed to.
@@ -139,7 +148,12 @@ impl PubSub {
             self.threads[thread].published()
         };
         match kind {
-            Kind::Pattern => add(self.patterns.write().entry(Arc::clone(name)).or_default()),
+            Kind::Pattern => {
+                let glob = self.glob(name);
+                let mut patterns = self.patterns.write();
+                let new = || (glob, Threads::default());
+                add(&mut patterns.entry(Arc::clone(name)).or_insert_with(new).1)
+            }
             _ => {
                 let hash = self.hash(name);
                 let mut part = self.part(hash).lock();
@@ -157,7 +171,7 @@ impl PubSub {
         let was_last = match kind {
             Kind::Pattern => {
                 let mut patterns = self.patterns.write();
-                let last = patterns.get_mut(name).is_some_and(is_last);
+                let last = patterns.get_mut(name).is_some_and(|(_, threads)| is_last(threads));
                 if last {
                     patterns.remove(name);
                 }
@@ -206,8 +220,8 @@ impl PubSub {
             add(threads);
         }
         if kind == Kind::Channel && self.names(Kind::Pattern) != 0 {
-            for (pattern, threads) in &*self.patterns.read() {
-                if glob_match(pattern, channel, false) {
+            for (glob, threads) in self.patterns.read().values() {
+                if glob.matches(channel) {
                     add(threads);
                 }
             }
@@ -282,8 +296,8 @@ impl PubSub {
     /// The names of a kind that match a pattern, sorted; all without one. The empty name matches
     /// only the empty pattern, as in Redis.
     pub fn matching(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Arc<[u8]>> {
-        let fits =
-            |name: &&Arc<[u8]>| pattern.is_none_or(|pattern| glob_match(pattern, name, false));
+        let glob = pattern.map(|pattern| Glob::new(pattern, false));
+        let fits = |name: &&Arc<[u8]>| glob.as_ref().is_none_or(|glob| glob.matches(name));
         let mut names = Vec::new();
         for part in &self.parts {
             names.extend(part.lock()[kind.index()].iter().filter(fits).map(Arc::clone));

@@ -8,6 +8,9 @@ use std::sync::Arc;
 /// the registry's.
 const SUBSCRIPTION_BYTES: usize = 224;
 
+/// Memory of a compiled pattern for each of its bytes, at most (`Glob`).
+const COMPILED_BYTES: usize = 10;
+
 /// What one connection subscribes to.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
@@ -40,14 +43,20 @@ impl Subscriptions {
     /// Adds a name; returns whether it is new.
     pub(crate) fn add(&mut self, kind: Kind, name: &Arc<[u8]>) -> bool {
         let is_new = self.names[kind.index()].insert(Arc::clone(name));
-        self.bytes += if is_new { SUBSCRIPTION_BYTES + name.len() } else { 0 };
+        self.bytes += if is_new { bytes(kind, name) } else { 0 };
         is_new
     }
 
     /// Removes a name; returns whether it was there.
     pub(crate) fn remove(&mut self, kind: Kind, name: &[u8]) -> bool {
         let was_there = self.names[kind.index()].remove(name);
-        self.bytes -= if was_there { SUBSCRIPTION_BYTES + name.len() } else { 0 };
+        self.bytes -= if was_there { bytes(kind, name) } else { 0 };
         was_there
     }
+}
+
+/// Memory of a subscription.
+fn bytes(kind: Kind, name: &[u8]) -> usize {
+    let compiled = if kind == Kind::Pattern { COMPILED_BYTES } else { 0 };
+    SUBSCRIPTION_BYTES + name.len() * (1 + compiled)
 }

@@ -9,6 +9,7 @@ use crate::command::spec::{CommandSpec, Handler, LockNeed};
 use crate::ctx::{Ctx, Data};
 use crate::local::{Local, Pump};
 use crate::long::aside;
+use crate::long::long_arguments::{self, Memory};
 use crate::memory::eviction::{self, Room};
 use crate::node::{Node, Paused};
 use crate::pubsub::joining;
@@ -21,8 +22,8 @@ use crate::request::undo;
 use crate::request::watched;
 use crate::thread_parts::ThreadParts;
 use crate::tracking::remember;
-use ladon_engine::{Locks, Scratch, Tx};
-use ladon_platform::lock_order;
+use ladon_engine::{Garbage, Locks, Scratch, Tx};
+use ladon_platform::{lock_order, pages};
 use ladon_record::{KeyHash, Lsn};
 use ladon_resp::Reply;
 use std::sync::atomic::Ordering::Relaxed;
@@ -256,14 +257,7 @@ impl Running<'_, '_> {
             return self.reject(Some((id, spec)), &busy);
         }
         let mut command = command;
-        if node.keyspace.spaces.has_mounts() {
-            mounted::redirect(&mut ctx, &mut command);
-        }
-        if node.keyspace.has_element_times() && overdue::remove_some(&mut ctx, spec, args) {
-            command.handler = overdue::run_again;
-        } else if cfg!(debug_assertions) && ctx.local.rehearses {
-            undo::rehearse(&mut ctx, command);
-        }
+        let memory = redirect(&mut ctx, &mut command);
         let outcome = invoke::call(&mut ctx, command, started, Caller::Request);
         if matches!(outcome.flow, Flow::Close) {
             ctx.session.info.leaving.store(true, Relaxed);
@@ -273,6 +267,9 @@ impl Running<'_, '_> {
         // Both are empty, which the compiler would otherwise check when dropping them.
         debug_assert!(ctx.deferred.is_none() && !matches!(ctx.data, Data::Held(_)));
         std::mem::forget(ctx);
+        if memory == Memory::Lent {
+            scratch.garbage.push(Garbage::of(pages::take_back()));
+        }
         outcome
     }
 
@@ -321,6 +318,25 @@ impl Running<'_, '_> {
         Reply::new(self.out, self.session.proto).error(error::bytes_of(&text));
         Outcome::new(Lsn::ZERO, Flow::Continue)
     }
+}
+
+/// Puts other code in the place of the command's where it is about tuples, or has to run again.
+/// Returns the memory for its long arguments.
+#[inline(always)]
+fn redirect(ctx: &mut Ctx<'_>, command: &mut Command<'_>) -> Memory {
+    let (node, Command { spec, args, .. }) = (ctx.node, *command);
+    if node.keyspace.spaces.has_mounts() {
+        mounted::redirect(ctx, command);
+    }
+    let memory = long_arguments::memory(ctx, spec, args);
+    if memory == Memory::Awaited {
+        command.handler = long_arguments::wait;
+    } else if node.keyspace.has_element_times() && overdue::remove_some(ctx, spec, args) {
+        command.handler = overdue::run_again;
+    } else if cfg!(debug_assertions) && ctx.local.rehearses {
+        undo::rehearse(ctx, *command);
+    }
+    memory
 }
 
 /// Begins the transaction that the command needs, constructed in place, because moving one costs

@@ -22,6 +22,7 @@ mod iproto;
 mod listening_elsewhere;
 mod live;
 mod lock_holders_keep_their_priority;
+mod long_arguments;
 mod long_replies;
 mod long_strings;
 mod long_values_are_taken_over;

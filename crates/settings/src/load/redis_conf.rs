@@ -2,7 +2,7 @@
 
 use super::Loader;
 use crate::directives::{self, Directive};
-use crate::glob::glob_match;
+use crate::glob::Glob;
 use crate::kind::{Kind, Unlike};
 use crate::origin::Origin;
 use crate::rewrite::{Format, Source};
@@ -181,11 +181,11 @@ fn expand(pattern: &str) -> io::Result<Vec<PathBuf>> {
         true => Path::new("."),
         false => directory,
     };
-    let mut paths = Vec::new();
+    let (mut paths, glob) = (Vec::new(), Glob::new(last.as_bytes(), false));
     for entry in std::fs::read_dir(listed)? {
         let name = entry?.file_name();
         let hidden = name.as_encoded_bytes().starts_with(b".") && !last.starts_with('.');
-        if !hidden && glob_match(last.as_bytes(), name.as_encoded_bytes(), false) {
+        if !hidden && glob.matches(name.as_encoded_bytes()) {
             paths.push(directory.join(name));
         }
     }

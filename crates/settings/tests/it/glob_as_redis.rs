@@ -1,9 +1,9 @@
-//! `glob_match` against what a real redis-server (7.0.15) answered.
+//! `Glob` against what a real redis-server (7.0.15) answered.
 //!
 //! `glob_vectors.txt`: the keys of a database in hex (`-`: the empty key), then random patterns
 //! in hex with the set of keys that `KEYS pattern` gave, a bit per key, first key highest.
 
-use ladon_settings::glob_match;
+use ladon_settings::Glob;
 
 #[test]
 fn every_answer_is_that_of_redis() {
@@ -15,6 +15,7 @@ fn every_answer_is_that_of_redis() {
     for line in lines {
         let (pattern, bits) = line.split_once(' ').expect("pattern and bits");
         let pattern = hex(pattern);
+        let glob = Glob::new(&pattern, false);
         let digits = keys.len().div_ceil(4);
         let bits = format!("{bits:0>digits$}");
         let bit = |index: usize| {
@@ -24,7 +25,7 @@ fn every_answer_is_that_of_redis() {
         };
         for (index, key) in keys.iter().enumerate() {
             assert_eq!(
-                glob_match(&pattern, key, false),
+                glob.matches(key),
                 bit(index),
                 "pattern {:?}, key {:?}",
                 String::from_utf8_lossy(&pattern),

@@ -252,7 +252,7 @@ fn packed_threshold(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 fn stringmatch_len(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let matches = ladon_settings::glob_match(args[2], args[3], false);
+    let matches = ladon_settings::Glob::new(args[2], false).matches(args[3]);
     ctx.reply.integer(matches.into());
     Ok(())
 }

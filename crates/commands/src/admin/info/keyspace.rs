@@ -1,8 +1,9 @@
 //! The section `Keyspace`.
 
 use super::text::Text;
-use ladon_engine::PARTITIONS;
+use ladon_engine::{MOUNTS_DATABASE, PARTITIONS};
 use ladon_kernel::ctx::Ctx;
+use ladon_kernel::request::mounted;
 
 pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.section("Keyspace");
@@ -23,6 +24,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
             }
         });
     }
+    sums[usize::from(MOUNTS_DATABASE)].0 += tuples(ctx);
     for (number, (keys, expires, ttl_sum)) in sums.into_iter().enumerate() {
         if keys > 0 {
             let avg_ttl = ttl_sum.checked_div(expires as u64).unwrap_or(0);
@@ -32,4 +34,19 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
             );
         }
     }
+}
+
+/// Tuples of mounted spaces, which are keys as well.
+fn tuples(ctx: &mut Ctx<'_>) -> usize {
+    if !ctx.keyspace().spaces.has_mounts() {
+        return 0;
+    }
+    let catalog = mounted::catalog(ctx);
+    let mut sum = 0;
+    for mount in catalog.mounts() {
+        // A script does not act on tuples, nor does what runs beside one.
+        let len = mounted::on_space(ctx, mount.space, |tx| tx.mounted(mount.space).len());
+        sum += len.ok().flatten().unwrap_or(0) as usize;
+    }
+    sum
 }

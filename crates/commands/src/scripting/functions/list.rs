@@ -8,7 +8,7 @@ use ladon_kernel::ctx::Ctx;
 use ladon_kernel::long::slices::{Keeping, Room, Slices};
 use ladon_kernel::scripts::shebang::ScriptFlags;
 use ladon_resp::{Proto, Reply};
-use ladon_settings::glob::glob_match;
+use ladon_settings::Glob;
 use std::sync::Arc;
 
 pub(super) fn list(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -32,7 +32,8 @@ pub(super) fn list(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     }
     let mut libraries = super::all(ctx)?;
     if let Some(pattern) = pattern {
-        libraries.retain(|library| glob_match(pattern, &library.name, true));
+        let glob = Glob::new(pattern, true);
+        libraries.retain(|library| glob.matches(&library.name));
     }
     ctx.reply.array(libraries.len());
     let elements = libraries.iter().map(|library| 1 + library.body.functions.len()).sum();

@@ -75,6 +75,12 @@ pub(crate) fn require(ctx: &mut Ctx<'_>, name: &[u8]) -> Result<TupleKey, Comman
     found.ok_or(CommandError::text("ERR the key is no key of a mounted space"))
 }
 
+/// The tuple that a key names, without a trace that somebody looked.
+pub(crate) fn inspect(ctx: &mut Ctx<'_>, name: &[u8]) -> Result<Option<Tuple>, CommandError> {
+    let at = require(ctx, name)?;
+    ctx.tx().mounted(at.space).get(0, &at.key).map_err(|error| refused(&error))
+}
+
 /// The tuple that a key names, to be read.
 pub(crate) fn find(
     ctx: &mut Ctx<'_>,
