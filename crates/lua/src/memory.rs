@@ -6,9 +6,17 @@ use std::ptr::{copy_nonoverlapping, null_mut};
 
 /// Bytes that a state has, and may have; and small blocks that it gave back.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Memory {
     pub(crate) used: usize,
     pub(crate) max: usize,
+    /// Bytes that were allocated since the host was last asked,
+    pub(crate) since_look: usize,
+    /// and what is called after many of them.
+    on_much: unsafe extern "C" fn(*mut Memory),
+    /// The block that an instruction takes the longest time to go through: the bytes of a string,
+    /// or a part of those of a table.
+    pub(crate) largest: usize,
     spare: [Spare; SPARE_CLASSES],
 }
 
@@ -28,9 +36,23 @@ const SPARE_CLASSES: usize = SPARE_BYTES_MAX / ALIGN;
 const SPARE_COUNT_MAX: u32 = 64;
 
 impl Memory {
-    pub(crate) fn new(max: usize) -> Memory {
+    pub(crate) fn new(max: usize, on_much: unsafe extern "C" fn(*mut Memory)) -> Memory {
         let none = Spare { first: null_mut(), count: 0 };
-        Memory { used: 0, max, spare: [none; SPARE_CLASSES] }
+        let spare = [none; SPARE_CLASSES];
+        Memory { used: 0, max, since_look: 0, on_much, largest: 0, spare }
+    }
+
+    /// A block has grown by so much that an instruction may take long.
+    #[cold]
+    fn note_much(&mut self, old: usize, new: usize) {
+        /// A table's bytes are gone through this many times as fast as a string's.
+        const TABLE_SHARE: usize = 16;
+        /// Bytes of a place in a table of keys, of which there is a power of two.
+        const PLACE: usize = 24;
+        let is_table = old != 0 || new.is_multiple_of(PLACE) && (new / PLACE).is_power_of_two();
+        let weight = if is_table { new / TABLE_SHARE } else { new };
+        self.largest = self.largest.max(weight);
+        self.since_look = 0;
     }
 
     /// A block for so many bytes; null if there is none.
@@ -112,6 +134,10 @@ pub(crate) fn collect_at(max: usize, kept: usize) -> usize {
     (kept + max / 16).clamp(max / 4 * 3, max - max / 64)
 }
 
+/// After so many bytes, and after a block of so many, the host is asked soon.
+const MUCH_BYTES: usize = 1 << 20;
+const LARGE_BYTES: usize = 16 << 10;
+
 /// As strict as any value of Lua needs.
 const ALIGN: usize = 16;
 
@@ -125,8 +151,10 @@ pub(crate) unsafe extern "C" fn allocate(
     old: usize,
     new: usize,
 ) -> *mut c_void {
-    // SAFETY: As promised by the caller; nobody else uses it during the call.
-    let memory = unsafe { &mut *memory.cast::<Memory>() };
+    // As promised by the caller; nobody else uses it during the call.
+    let place = memory.cast::<Memory>();
+    // SAFETY: See above.
+    let memory = unsafe { &mut *place };
     let old = if block.is_null() { 0 } else { old };
     // Shrinking must never fail.
     if new > old && memory.used - old + new > memory.max {
@@ -162,6 +190,15 @@ pub(crate) unsafe extern "C" fn allocate(
     };
     if new == 0 || !result.is_null() {
         memory.used = memory.used - old + new;
+    }
+    if new > old {
+        memory.since_look += new - old;
+        if memory.since_look > MUCH_BYTES || new > LARGE_BYTES {
+            memory.note_much(old, new);
+            let on_much = memory.on_much;
+            // SAFETY: As promised by the caller.
+            unsafe { on_much(place) }
+        }
     }
     result
 }
