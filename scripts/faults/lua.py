@@ -71,6 +71,11 @@ def collection(bench):
     return killed(bench, "local t = {} for i = 1, 2000000 do t[i] = {} end while true do collectgarbage() end")
 
 
+@fault("EVAL: a value whose __tostring is tostring", ENDED)
+def tostring_of_itself(bench):
+    return killed(bench, "local t = setmetatable({}, {__tostring = tostring}) while true do pcall(tostring, t) end")
+
+
 DEEP = ["string.gsub('x', 'x', f)", "coroutine.wrap(f)()", "xpcall(f, f)", "pcall(f)", "load(f)",
         "table.sort({3, 2, 1}, f)", "tostring(setmetatable({}, {__tostring = f}))",
         "string.format('%s', setmetatable({}, {__tostring = f}))",

@@ -42,6 +42,34 @@ unsafe extern "C-unwind" fn handle_unless_stopped(state: State) -> c_int {
     1
 }
 
+/// LuaJIT's own `tostring` would call itself without end, and without any instruction, where it is
+/// the `__tostring` of a value.
+pub(crate) unsafe extern "C-unwind" fn tostring(state: State) -> c_int {
+    // SAFETY: Lua calls it with a live state.
+    unsafe {
+        luaL_checkany(state, 1);
+        lua_settop(state, 1);
+        match lua_type(state, 1) {
+            LUA_TSTRING => return 1,
+            LUA_TNUMBER => {
+                lua_tolstring(state, 1, std::ptr::null_mut());
+                return 1;
+            }
+            _ => {}
+        }
+        let core = core(state);
+        if luaL_getmetafield_(state, 1, c"__tostring".as_ptr()) != 0 {
+            check_depth(state, core);
+            spend(state, core, 1);
+        } else {
+            lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core).places.tostring);
+        }
+        lua_insert(state, 1);
+        lua_call(state, 1, 1);
+    }
+    1
+}
+
 /// `load` and `loadstring`: text, never bytecode, which LuaJIT does not check.
 ///
 /// LuaJIT's own would call the script's reader from within the parser, and an error of the hook
@@ -49,7 +77,6 @@ unsafe extern "C-unwind" fn handle_unless_stopped(state: State) -> c_int {
 pub(crate) unsafe extern "C-unwind" fn load(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state. The text stays on the stack.
     unsafe {
-        luaL_checkany(state, 1);
         lua_settop(state, 2);
         let core = core(state);
         let mut default = c"=(load)".as_ptr();

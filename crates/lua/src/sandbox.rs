@@ -31,7 +31,7 @@ use std::ffi::{CStr, c_int};
 pub(crate) const SEED: u64 = 0x1234_ABCD_330E;
 
 /// Lua's own functions that scripts get as they are.
-const BASE: [&CStr; 12] = [
+const BASE: [&CStr; 11] = [
     c"_VERSION",
     c"assert",
     c"coroutine",
@@ -40,14 +40,13 @@ const BASE: [&CStr; 12] = [
     c"rawequal",
     c"select",
     c"tonumber",
-    c"tostring",
     c"type",
     c"unpack",
     c"bit",
 ];
 
 /// Those that are written anew here.
-const OWN: [(&CStr, lua_CFunction); 10] = [
+const OWN: [(&CStr, lua_CFunction); 11] = [
     (c"collectgarbage", collectgarbage),
     (c"gcinfo", gcinfo),
     (c"getmetatable", getmetatable),
@@ -57,6 +56,7 @@ const OWN: [(&CStr, lua_CFunction); 10] = [
     (c"pairs", pairs),
     (c"rawget", rawget),
     (c"rawset", rawset),
+    (c"tostring", calls::tostring),
     (c"xpcall", xpcall),
 ];
 

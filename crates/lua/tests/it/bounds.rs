@@ -52,6 +52,9 @@ fn no_script_goes_on_after_a_stop() {
         "local t = {} for i = 1, 200000 do t[i] = '' end while true do table.concat(t) end",
         "while true do redis.sha1hex(('x'):rep(1000000)) end",
         "while true do collectgarbage() end",
+        "pcall(tostring, setmetatable({}, {__tostring = tostring})) while true do end",
+        "local t = setmetatable({}, {__index = tostring, __tostring = tostring}) while true do \
+         pcall(function() return t.x end) end",
         "local t = {} for i = 1, 100000 do t[i] = i end for i = 1, 99999 do t[i] = nil end \
          while true do next(t) end",
     ] {
