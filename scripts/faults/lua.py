@@ -53,7 +53,7 @@ def pattern(bench):
 
 @fault("EVAL: load(function() while true do end end)", ENDED)
 def load(bench):
-    return killed(bench, "load(function() while true do end end) return 1")
+    return killed(bench, "load(function() while true do end end) return 1", threads=1)
 
 
 @fault("EVAL: table.sort of what is sorted already, in a row", ENDED)

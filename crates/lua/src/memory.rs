@@ -14,9 +14,9 @@ pub(crate) struct Memory {
     pub(crate) since_look: usize,
     /// and what is called after many of them.
     on_much: unsafe extern "C" fn(*mut Memory),
-    /// The block that an instruction takes the longest time to go through: the bytes of a string,
-    /// or a part of those of a table.
-    pub(crate) largest: usize,
+    /// Large blocks that there are, by the power of two of what an instruction takes to go through
+    /// one.
+    large: [u32; usize::BITS as usize],
     spare: [Spare; SPARE_CLASSES],
 }
 
@@ -39,20 +39,24 @@ impl Memory {
     pub(crate) fn new(max: usize, on_much: unsafe extern "C" fn(*mut Memory)) -> Memory {
         let none = Spare { first: null_mut(), count: 0 };
         let spare = [none; SPARE_CLASSES];
-        Memory { used: 0, max, since_look: 0, on_much, largest: 0, spare }
+        Memory { used: 0, max, since_look: 0, on_much, large: [0; usize::BITS as usize], spare }
     }
 
-    /// A block has grown by so much that an instruction may take long.
+    /// The bytes of the longest string there is, to its power of two, or a part of those of the
+    /// largest table; 0 if none is large.
+    pub(crate) fn largest(&self) -> usize {
+        self.large.iter().rposition(|&count| count != 0).map_or(0, |power| 1 << power)
+    }
+
+    /// A block has another size than before; 0 for none.
     #[cold]
-    fn note_much(&mut self, old: usize, new: usize) {
-        /// A table's bytes are gone through this many times as fast as a string's.
-        const TABLE_SHARE: usize = 16;
-        /// Bytes of a place in a table of keys, of which there is a power of two.
-        const PLACE: usize = 24;
-        let is_table = old != 0 || new.is_multiple_of(PLACE) && (new / PLACE).is_power_of_two();
-        let weight = if is_table { new / TABLE_SHARE } else { new };
-        self.largest = self.largest.max(weight);
-        self.since_look = 0;
+    fn note_large(&mut self, old: usize, new: usize) {
+        if old > LARGE_BYTES {
+            self.large[weight(old).ilog2() as usize] -= 1;
+        }
+        if new > LARGE_BYTES {
+            self.large[weight(new).ilog2() as usize] += 1;
+        }
     }
 
     /// A block for so many bytes; null if there is none.
@@ -103,6 +107,21 @@ impl Memory {
             }
         }
     }
+}
+
+/// What an instruction takes to go through a large block, as bytes of a string. The parts of tables
+/// have sizes that strings seldom have.
+fn weight(bytes: usize) -> usize {
+    /// A table's bytes are gone through this many times as fast as a string's.
+    const TABLE_SHARE: usize = 16;
+    /// Bytes of a place in a table of keys, of which there is a power of two, and of an element of
+    /// an array, of which there is one more.
+    const PLACE: usize = 24;
+    const ELEMENT: usize = 8;
+    let is_table = bytes.is_multiple_of(PLACE) && (bytes / PLACE).is_power_of_two()
+        || bytes.is_power_of_two()
+        || (bytes - ELEMENT).is_power_of_two();
+    if is_table { bytes / TABLE_SHARE } else { bytes }
 }
 
 /// The layout of all blocks of a small size's class.
@@ -191,10 +210,13 @@ pub(crate) unsafe extern "C" fn allocate(
     if new == 0 || !result.is_null() {
         memory.used = memory.used - old + new;
     }
+    if (old > LARGE_BYTES || new > LARGE_BYTES) && (new == 0 || !result.is_null()) {
+        memory.note_large(old, new);
+    }
     if new > old {
         memory.since_look += new - old;
         if memory.since_look > MUCH_BYTES || new > LARGE_BYTES {
-            memory.note_much(old, new);
+            memory.since_look = 0;
             let on_much = memory.on_much;
             // SAFETY: As promised by the caller.
             unsafe { on_much(place) }
@@ -206,6 +228,30 @@ pub(crate) unsafe extern "C" fn allocate(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    unsafe extern "C" fn ignore(_: *mut Memory) {}
+
+    #[test]
+    fn the_largest_block_is_known_until_it_is_freed() {
+        let mut memory = Memory::new(usize::MAX, ignore);
+        let place = (&raw mut memory).cast::<c_void>();
+        // SAFETY: Each block is given back with its size.
+        unsafe {
+            let resize = |block, old, new| allocate(place, block, old, new);
+            let small = resize(null_mut(), 0, 1000);
+            assert_eq!((*place.cast::<Memory>()).largest(), 0);
+            let string = resize(null_mut(), 0, 5_000_000);
+            let array = resize(null_mut(), 0, (8 << 20) + 8);
+            assert_eq!((*place.cast::<Memory>()).largest(), 4 << 20);
+            let string = resize(string, 5_000_000, 100_000);
+            assert_eq!((*place.cast::<Memory>()).largest(), 512 << 10);
+            resize(array, (8 << 20) + 8, 0);
+            assert_eq!((*place.cast::<Memory>()).largest(), 64 << 10);
+            resize(string, 100_000, 0);
+            assert_eq!((*place.cast::<Memory>()).largest(), 0);
+            resize(small, 1000, 0);
+        }
+    }
 
     #[test]
     fn what_is_held_for_good_does_not_make_each_script_collect() {

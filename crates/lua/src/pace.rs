@@ -134,10 +134,7 @@ pub(crate) unsafe fn begin(core: *mut Core) {
 /// `core` is that of a live state.
 pub(crate) unsafe fn regular_instructions(core: *mut Core) -> c_int {
     // SAFETY: As promised.
-    let Memory { largest, used, .. } = unsafe { &mut (*core).memory };
-    // What is no longer there takes no time.
-    *largest = (*largest).min(*used);
-    instructions(*largest)
+    instructions(unsafe { (*core).memory.largest() })
 }
 
 fn instructions(largest: usize) -> c_int {

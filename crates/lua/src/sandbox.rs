@@ -441,8 +441,13 @@ pub(crate) unsafe extern "C-unwind" fn collect(state: State) -> c_int {
     0
 }
 
-/// Memory that one step of a collection is worth.
-const STEP_KILOBYTES: c_int = 256;
+/// A few steps of a collection, each of which is short.
+pub(crate) unsafe extern "C-unwind" fn collect_a_little(state: State) -> c_int {
+    const STEPS: usize = 16;
+    // SAFETY: Lua calls it with a live state.
+    unsafe { (0..STEPS).any(|_| lua_gc(state, LUA_GCSTEP, 0) != 0) };
+    0
+}
 
 /// Scripts may collect and ask, but not switch the collector off for those after them.
 unsafe extern "C-unwind" fn collectgarbage(state: State) -> c_int {
@@ -477,7 +482,7 @@ unsafe fn collect_in_steps(state: State) {
     unsafe {
         // What is left of the cycle that has begun, and one that finds all that is unused now.
         for _ in 0..2 {
-            while lua_gc(state, LUA_GCSTEP, STEP_KILOBYTES) == 0 {
+            while lua_gc(state, LUA_GCSTEP, 0) == 0 {
                 tick(state);
             }
         }

@@ -335,6 +335,8 @@ impl Vm {
     /// After a run: whether it was stopped.
     fn recover(&mut self) -> bool {
         const KEPT: usize = 64 << 10;
+        /// What is larger makes instructions slow, be it garbage.
+        const LARGE_BYTES: usize = 256 << 10;
         self.core.frame = null_mut();
         self.core.arguments.clear();
         self.core.numbers.clear();
@@ -348,6 +350,9 @@ impl Vm {
         }
         if self.core.memory.used > collect_at(self.core.memory.max, self.kept) {
             self.collect();
+        }
+        if self.core.memory.largest() > LARGE_BYTES {
+            self.collect_a_little();
         }
         let was_stopped = std::mem::take(&mut self.core.is_stopped);
         if was_stopped {
@@ -367,6 +372,15 @@ impl Vm {
         if let Some(random) = self.core.random_before.take() {
             self.core.random = random;
         }
+    }
+
+    /// A few steps of the collector.
+    #[cold]
+    fn collect_a_little(&mut self) {
+        let max = std::mem::replace(&mut self.core.memory.max, usize::MAX);
+        // SAFETY: The state is live; errors end in the protected call.
+        unsafe { lua_cpcall(self.state, sandbox::collect_a_little, null_mut()) };
+        self.core.memory.max = max;
     }
 
     /// Frees everything that is no longer used, so that the next script has memory to begin with.
