@@ -1,12 +1,14 @@
 //! The table `redis`, and `math.random`.
 
 use crate::LogLevel;
+use crate::pace::spend;
 use crate::run::{raise_stop, stop};
 use crate::stack::{State, bytes, push_bytes, push_error, raise, set_function, set_number};
 use crate::vm::{Core, FunctionHandle, RegisteredFunction, core};
-use crate::{reply, sha1_hex};
+use crate::{hex, reply};
 use ladon_resp::{Proto, write_double, write_i64};
 use mlua::ffi::*;
+use sha1::{Digest as _, Sha1};
 use std::ffi::{CStr, c_int};
 
 /// What a library registers while its code runs.
@@ -170,14 +172,30 @@ unsafe fn take_arguments(state: State, core: *mut Core) -> Result<(), &'static [
     Ok(())
 }
 
-/// As Redis 7.2: a whole number without an exponent, any other one in the shortest form.
+/// A whole number without an exponent if it has 64 bits, and a fraction in the shortest form, as
+/// since Redis 7.2. A larger number as Redis 7 writes it: with 17 digits, never more of them than
+/// the number has.
 fn write_number(to: &mut Vec<u8>, number: f64) {
     const END: f64 = 9_223_372_036_854_775_808.0;
-    if number.trunc() == number && (-END..END).contains(&number) {
-        write_i64(to, number as i64);
+    if (-END..END).contains(&number) {
+        if number.trunc() == number {
+            write_i64(to, number as i64);
+        } else {
+            write_double(to, number);
+        }
+    } else if number.is_finite() {
+        write_large(to, number);
     } else {
         write_double(to, number);
     }
+}
+
+/// C's `%.17g` of a number from 10^17 on.
+fn write_large(to: &mut Vec<u8>, number: f64) {
+    let text = format!("{number:.16e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    to.extend_from_slice(format!("{digits}e+{exponent}").as_bytes());
 }
 
 const WRONG_ARGUMENTS: &[u8] = b"ERR wrong number or type of arguments";
@@ -225,17 +243,29 @@ unsafe extern "C-unwind" fn status_reply(state: State) -> c_int {
     1
 }
 
+/// Bytes that are hashed at once, and as fast as one step is made.
+const SHA1_PIECE: usize = 64 << 10;
+const BYTES_PER_SHA1_STEP: usize = 16;
+
 unsafe extern "C-unwind" fn sha1hex(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state.
     unsafe {
         if lua_gettop(state) != 1 {
             return raise(state, b"ERR wrong number of arguments");
         }
-        let digest = sha1_hex(bytes(state, 1).unwrap_or_default());
-        push_bytes(state, &digest);
+        let core = core(state);
+        let mut hash = Sha1::new();
+        for piece in bytes(state, 1).unwrap_or_default().chunks(SHA1_PIECE) {
+            hash.update(piece);
+            spend(state, core, piece.len() / BYTES_PER_SHA1_STEP);
+        }
+        push_bytes(state, &hex(hash));
     }
     1
 }
+
+/// A line that is logged is cut here.
+const LINE_BYTES_MAX: usize = 1 << 20;
 
 unsafe extern "C-unwind" fn log(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state. The line is collected in the space for replies.
@@ -257,6 +287,10 @@ unsafe extern "C-unwind" fn log(state: State) -> c_int {
         for index in 2..=count {
             if let Some(text) = bytes(state, index) {
                 let line = &mut (*core).reply;
+                if line.len() + text.len() > LINE_BYTES_MAX {
+                    line.extend_from_slice(b" ... (cut)");
+                    break;
+                }
                 if index > 2 {
                     line.push(b' ');
                 }
@@ -572,12 +606,15 @@ pub(crate) unsafe extern "C-unwind" fn random(state: State) -> c_int {
     1
 }
 
-/// `math.randomseed`.
+/// `math.randomseed`, which lasts until the script's end.
 pub(crate) unsafe extern "C-unwind" fn randomseed(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state.
     unsafe {
         let seed = luaL_checknumber(state, 1) as i64 as i32;
-        (*core(state)).random = u64::from(seed as u32) << 16 | 0x330E;
+        let core = core(state);
+        let before = (*core).random;
+        (*core).random_before.get_or_insert(before);
+        (*core).random = u64::from(seed as u32) << 16 | 0x330E;
     }
     0
 }

@@ -26,9 +26,11 @@
 //!   [`Vm`].
 
 mod bytecode;
+mod calls;
 mod environment;
 mod libraries;
 mod memory;
+mod pace;
 mod reply;
 mod result;
 mod run;
@@ -37,6 +39,7 @@ mod stack;
 mod vm;
 mod words;
 
+pub use pace::THREAD_STACK_BYTES;
 pub use run::Ended;
 pub use vm::{FunctionHandle, Library, RegisteredFunction, ScriptHandle, Vm, VmOptions};
 
@@ -91,9 +94,14 @@ pub enum LogLevel {
 /// The SHA1 of some bytes, in lowercase hexadecimal digits.
 #[must_use]
 pub fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
+    hex(Sha1::new_with_prefix(bytes))
+}
+
+/// What was hashed, in lowercase hexadecimal digits.
+fn hex(hash: Sha1) -> [u8; 40] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut hex = [0; 40];
-    for (pair, byte) in hex.chunks_exact_mut(2).zip(Sha1::digest(bytes)) {
+    for (pair, byte) in hex.chunks_exact_mut(2).zip(hash.finalize()) {
         pair[0] = DIGITS[usize::from(byte >> 4)];
         pair[1] = DIGITS[usize::from(byte & 15)];
     }

@@ -6,9 +6,17 @@ use std::ptr::{copy_nonoverlapping, null_mut};
 
 /// Bytes that a state has, and may have; and small blocks that it gave back.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Memory {
     pub(crate) used: usize,
     pub(crate) max: usize,
+    /// Bytes that were allocated since the host was last asked,
+    pub(crate) since_look: usize,
+    /// and what is called after many of them.
+    on_much: unsafe extern "C" fn(*mut Memory),
+    /// Large blocks that there are, by the power of two of what an instruction takes to go through
+    /// one.
+    large: [u32; usize::BITS as usize],
     spare: [Spare; SPARE_CLASSES],
 }
 
@@ -28,9 +36,27 @@ const SPARE_CLASSES: usize = SPARE_BYTES_MAX / ALIGN;
 const SPARE_COUNT_MAX: u32 = 64;
 
 impl Memory {
-    pub(crate) fn new(max: usize) -> Memory {
+    pub(crate) fn new(max: usize, on_much: unsafe extern "C" fn(*mut Memory)) -> Memory {
         let none = Spare { first: null_mut(), count: 0 };
-        Memory { used: 0, max, spare: [none; SPARE_CLASSES] }
+        let spare = [none; SPARE_CLASSES];
+        Memory { used: 0, max, since_look: 0, on_much, large: [0; usize::BITS as usize], spare }
+    }
+
+    /// The bytes of the longest string there is, to its power of two, or a part of those of the
+    /// largest table; 0 if none is large.
+    pub(crate) fn largest(&self) -> usize {
+        self.large.iter().rposition(|&count| count != 0).map_or(0, |power| 1 << power)
+    }
+
+    /// A block has another size than before; 0 for none.
+    #[cold]
+    fn note_large(&mut self, old: usize, new: usize) {
+        if old > LARGE_BYTES {
+            self.large[weight(old).ilog2() as usize] -= 1;
+        }
+        if new > LARGE_BYTES {
+            self.large[weight(new).ilog2() as usize] += 1;
+        }
     }
 
     /// A block for so many bytes; null if there is none.
@@ -83,6 +109,21 @@ impl Memory {
     }
 }
 
+/// What an instruction takes to go through a large block, as bytes of a string. The parts of tables
+/// have sizes that strings seldom have.
+fn weight(bytes: usize) -> usize {
+    /// A table's bytes are gone through this many times as fast as a string's.
+    const TABLE_SHARE: usize = 16;
+    /// Bytes of a place in a table of keys, of which there is a power of two, and of an element of
+    /// an array, of which there is one more.
+    const PLACE: usize = 24;
+    const ELEMENT: usize = 8;
+    let is_table = bytes.is_multiple_of(PLACE) && (bytes / PLACE).is_power_of_two()
+        || bytes.is_power_of_two()
+        || (bytes - ELEMENT).is_power_of_two();
+    if is_table { bytes / TABLE_SHARE } else { bytes }
+}
+
 /// The layout of all blocks of a small size's class.
 fn class_layout(bytes: usize) -> Layout {
     let size = bytes.next_multiple_of(ALIGN);
@@ -112,6 +153,10 @@ pub(crate) fn collect_at(max: usize, kept: usize) -> usize {
     (kept + max / 16).clamp(max / 4 * 3, max - max / 64)
 }
 
+/// After so many bytes, and after a block of so many, the host is asked soon.
+const MUCH_BYTES: usize = 1 << 20;
+const LARGE_BYTES: usize = 16 << 10;
+
 /// As strict as any value of Lua needs.
 const ALIGN: usize = 16;
 
@@ -125,8 +170,10 @@ pub(crate) unsafe extern "C" fn allocate(
     old: usize,
     new: usize,
 ) -> *mut c_void {
-    // SAFETY: As promised by the caller; nobody else uses it during the call.
-    let memory = unsafe { &mut *memory.cast::<Memory>() };
+    // As promised by the caller; nobody else uses it during the call.
+    let place = memory.cast::<Memory>();
+    // SAFETY: See above.
+    let memory = unsafe { &mut *place };
     let old = if block.is_null() { 0 } else { old };
     // Shrinking must never fail.
     if new > old && memory.used - old + new > memory.max {
@@ -163,12 +210,48 @@ pub(crate) unsafe extern "C" fn allocate(
     if new == 0 || !result.is_null() {
         memory.used = memory.used - old + new;
     }
+    if (old > LARGE_BYTES || new > LARGE_BYTES) && (new == 0 || !result.is_null()) {
+        memory.note_large(old, new);
+    }
+    if new > old {
+        memory.since_look += new - old;
+        if memory.since_look > MUCH_BYTES || new > LARGE_BYTES {
+            memory.since_look = 0;
+            let on_much = memory.on_much;
+            // SAFETY: As promised by the caller.
+            unsafe { on_much(place) }
+        }
+    }
     result
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    unsafe extern "C" fn ignore(_: *mut Memory) {}
+
+    #[test]
+    fn the_largest_block_is_known_until_it_is_freed() {
+        let mut memory = Memory::new(usize::MAX, ignore);
+        let place = (&raw mut memory).cast::<c_void>();
+        // SAFETY: Each block is given back with its size.
+        unsafe {
+            let resize = |block, old, new| allocate(place, block, old, new);
+            let small = resize(null_mut(), 0, 1000);
+            assert_eq!((*place.cast::<Memory>()).largest(), 0);
+            let string = resize(null_mut(), 0, 5_000_000);
+            let array = resize(null_mut(), 0, (8 << 20) + 8);
+            assert_eq!((*place.cast::<Memory>()).largest(), 4 << 20);
+            let string = resize(string, 5_000_000, 100_000);
+            assert_eq!((*place.cast::<Memory>()).largest(), 512 << 10);
+            resize(array, (8 << 20) + 8, 0);
+            assert_eq!((*place.cast::<Memory>()).largest(), 64 << 10);
+            resize(string, 100_000, 0);
+            assert_eq!((*place.cast::<Memory>()).largest(), 0);
+            resize(small, 1000, 0);
+        }
+    }
 
     #[test]
     fn what_is_held_for_good_does_not_make_each_script_collect() {

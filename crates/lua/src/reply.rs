@@ -1,6 +1,8 @@
 //! A command's reply, as values of Lua.
 
+use crate::pace::spend;
 use crate::stack::{State, push_bytes};
+use crate::vm::core;
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};
 
@@ -163,7 +165,9 @@ unsafe fn push_array(state: State, count: i64, rest: &[u8], depth: c_int) -> &[u
         // No reply is shorter than three bytes.
         let room = count.min(rest.len() as i64 / 3);
         lua_createtable(state, c_int::try_from(room).unwrap_or(0), 0);
+        let core = core(state);
         for index in 1..=count {
+            spend(state, core, 1);
             rest = push_at(state, rest, depth + 1);
             lua_rawseti_(state, -2, c_int::try_from(index).unwrap_or(c_int::MAX));
         }
@@ -185,7 +189,9 @@ unsafe fn push_keyed<'a>(
     unsafe {
         lua_createtable(state, 0, 1);
         lua_newtable(state);
+        let core = core(state);
         for _ in 0..count {
+            spend(state, core, 1);
             rest = push_at(state, rest, depth + 1);
             if has_values {
                 rest = push_at(state, rest, depth + 1);

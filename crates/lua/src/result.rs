@@ -1,8 +1,13 @@
 //! A script's result, as a reply.
 
+use crate::pace::spend;
 use crate::stack::{State, bytes, raw_field};
+use crate::vm::core;
 use ladon_resp::{Proto, Reply};
 use mlua::ffi::*;
+
+/// Bytes of a result that are copied as fast as one step is made.
+const BYTES_PER_STEP: usize = 64;
 
 /// As deep as a result may nest.
 const DEPTH_MAX: usize = 1000;
@@ -21,9 +26,14 @@ pub(crate) unsafe fn write(state: State, reply: &mut Reply<'_>, script_proto: Pr
             lua_settop(state, -2);
             return;
         }
+        let core = core(state);
         if write_plain(state, reply, script_proto) {
+            let is_string = lua_type(state, -1) == LUA_TSTRING;
+            let bytes = if is_string { lua_objlen(state, -1) } else { 0 };
+            spend(state, core, 1 + bytes / BYTES_PER_STEP);
             return lua_settop(state, -2);
         }
+        spend(state, core, 4);
         write_table(state, reply, script_proto, depth);
     }
 }

@@ -1,5 +1,6 @@
 //! Running a script: from `KEYS` and `ARGV` to the reply.
 
+use crate::pace::{self, has_room_for_handler, hook};
 use crate::stack::{State, bytes, push_bytes, raw_field};
 use crate::vm::{Core, core};
 use crate::words::{self, Words};
@@ -31,9 +32,6 @@ pub(crate) struct Frame<'a, 'r> {
     /// What the function's protected call returned, for [`finish`].
     pub(crate) status: c_int,
 }
-
-/// Instructions from one [`Host::tick`] to the next.
-pub(crate) const TICK_INSTRUCTIONS: c_int = 4096;
 
 /// Runs the frame, which is [`Core::frame`]. Returns the status of a protected call. [`on_error`] is
 /// at the bottom of the stack.
@@ -166,9 +164,12 @@ pub(crate) unsafe extern "C-unwind" fn on_error(state: State) -> c_int {
             }
         } else {
             push_bytes(state, b"ERR ");
-            lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.tostring);
             lua_pushvalue(state, 1);
-            lua_call(state, 1, 1);
+            if lua_type(state, 1) != LUA_TSTRING && has_room_for_handler(core(state)) {
+                lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.tostring);
+                lua_insert(state, -2);
+                lua_call(state, 1, 1);
+            }
             if bytes(state, -1).is_none() {
                 lua_settop(state, -2);
                 push_bytes(state, b"unknown error");
@@ -185,15 +186,6 @@ pub(crate) unsafe extern "C-unwind" fn on_error(state: State) -> c_int {
         lua_settop(state, table);
     }
     1
-}
-
-/// Called every so many instructions, of coroutines too.
-pub(crate) unsafe extern "C-unwind" fn hook(state: State, _: *mut lua_Debug) {
-    // SAFETY: Lua calls it with a live state.
-    unsafe {
-        pace_collector(state);
-        tick(state);
-    }
 }
 
 /// Makes the collector wait longer while there is little memory to save: most of a cycle's work is
@@ -213,23 +205,6 @@ pub(crate) unsafe fn pace_collector(state: State) {
             (*core).collector_pause = pause;
             lua_gc(state, LUA_GCSETPAUSE, pause);
         }
-    }
-}
-
-/// Asks the host whether the script may go on; raises an error if not. For functions with long
-/// loops.
-pub(crate) unsafe fn tick(state: State) {
-    // SAFETY: The host lives as long as the run, which is under way while its code runs.
-    unsafe {
-        let core = core(state);
-        if !(*core).is_stopped {
-            let Some(host) = (*core).host else { return };
-            if (*host).tick().is_ok() {
-                return;
-            }
-            stop(state, core);
-        }
-        raise_stop(state);
     }
 }
 
@@ -261,7 +236,7 @@ pub(crate) unsafe fn want_hook(state: State, core: *mut Core, is_short: bool) {
     // SAFETY: As for `stack`.
     unsafe {
         (*core).short_row = if is_short { (*core).short_row.saturating_add(1) } else { 0 };
-        let wanted = if (*core).short_row < ROW { TICK_INSTRUCTIONS } else { 0 };
+        let wanted = if (*core).short_row < ROW { pace::regular_instructions(core) } else { 0 };
         if wanted != (*core).hook_instructions {
             set_hook(state, core, wanted);
         }

@@ -16,9 +16,11 @@
 //! Functions that look past metatables (`rawset`, `pairs`, `table.insert`, ...) are replaced by
 //! ones that know these tables.
 
+use crate::calls::{self, xpcall};
 use crate::environment::{self, random, randomseed};
-use crate::libraries;
-use crate::run::{TICK_INSTRUCTIONS, enter, finish, on_error, tick};
+use crate::libraries::{self, strings, tables};
+use crate::pace::{check_depth, spend, tick};
+use crate::run::{enter, finish, on_error};
 use crate::stack::{State, bytes, push_bytes, raise, raise_where, raw_field, set_function};
 use crate::vm::{Places, core, load};
 use crate::words::REUSED_WORDS_MAX;
@@ -29,7 +31,7 @@ use std::ffi::{CStr, c_int};
 pub(crate) const SEED: u64 = 0x1234_ABCD_330E;
 
 /// Lua's own functions that scripts get as they are.
-const BASE: [&CStr; 12] = [
+const BASE: [&CStr; 11] = [
     c"_VERSION",
     c"assert",
     c"coroutine",
@@ -38,23 +40,23 @@ const BASE: [&CStr; 12] = [
     c"rawequal",
     c"select",
     c"tonumber",
-    c"tostring",
     c"type",
     c"unpack",
     c"bit",
 ];
 
 /// Those that are written anew here.
-const OWN: [(&CStr, lua_CFunction); 10] = [
+const OWN: [(&CStr, lua_CFunction); 11] = [
     (c"collectgarbage", collectgarbage),
     (c"gcinfo", gcinfo),
     (c"getmetatable", getmetatable),
-    (c"load", load_text),
-    (c"loadstring", load_text),
+    (c"load", calls::load),
+    (c"loadstring", calls::load),
     (c"next", next),
     (c"pairs", pairs),
     (c"rawget", rawget),
     (c"rawset", rawset),
+    (c"tostring", calls::tostring),
     (c"xpcall", xpcall),
 ];
 
@@ -81,7 +83,6 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         places.on_error = function(state, on_error);
         (places.keys, places.argv) = (name(state, b"KEYS"), name(state, b"ARGV"));
         places.next = global(state, c"next");
-        places.load_text = global(state, c"load");
         places.tostring = global(state, c"tostring");
 
         lua_newtable(state);
@@ -89,6 +90,9 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         for name in BASE {
             lua_getfield_(state, LUA_GLOBALSINDEX, name.as_ptr());
             if lua_type(state, -1) == LUA_TTABLE {
+                if name == c"coroutine" {
+                    calls::replace_in_coroutine(state);
+                }
                 protect(state);
             }
             lua_setfield(state, globals, name.as_ptr());
@@ -282,6 +286,7 @@ unsafe extern "C-unwind" fn refuse(state: State) -> c_int {
 unsafe extern "C-unwind" fn undefined(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state.
     unsafe {
+        check_depth(state, core(state));
         luaL_where(state, 1);
         push_bytes(state, b"Script attempted to access nonexistent global variable '");
         lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.tostring);
@@ -418,6 +423,7 @@ unsafe extern "C-unwind" fn text_of_error(state: State) -> c_int {
     unsafe {
         let count = lua_gettop(state);
         if count == 2 && lua_toboolean(state, 1) == 0 && lua_type(state, 2) == LUA_TTABLE {
+            check_depth(state, core(state));
             lua_getfield(state, 2, c"err".as_ptr());
             if lua_isstring(state, -1) != 0 {
                 lua_replace(state, 2);
@@ -428,53 +434,18 @@ unsafe extern "C-unwind" fn text_of_error(state: State) -> c_int {
     }
 }
 
-/// Lua's own `xpcall` would run the handler also where a script is stopped, and there, within the
-/// hook, nothing could stop the handler.
-unsafe extern "C-unwind" fn xpcall(state: State) -> c_int {
-    // SAFETY: Lua calls it with a live state.
-    unsafe {
-        luaL_checkany(state, 2);
-        lua_settop(state, 2);
-        lua_pushcclosure(state, handle_unless_stopped, 1);
-        lua_insert(state, 1);
-        let status = lua_pcall(state, 0, LUA_MULTRET, 1);
-        lua_pushboolean(state, c_int::from(status == LUA_OK));
-        lua_replace(state, 1);
-        lua_gettop(state)
-    }
-}
-
-/// The handler of [`xpcall`]; the script's own one is its upvalue.
-unsafe extern "C-unwind" fn handle_unless_stopped(state: State) -> c_int {
-    // SAFETY: Lua calls it with a live state, and with the error.
-    unsafe {
-        if !(*core(state)).is_stopped {
-            lua_pushvalue(state, lua_upvalueindex(1));
-            lua_insert(state, 1);
-            lua_call(state, 1, 1);
-        }
-    }
-    1
-}
-
-/// `load` and `loadstring`: text, never bytecode, which LuaJIT does not check.
-unsafe extern "C-unwind" fn load_text(state: State) -> c_int {
-    // SAFETY: Lua calls it with a live state.
-    unsafe {
-        luaL_checkany(state, 1);
-        lua_settop(state, 2);
-        lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.load_text);
-        lua_insert(state, 1);
-        push_bytes(state, b"t");
-        lua_call(state, 3, LUA_MULTRET);
-        lua_gettop(state)
-    }
-}
-
 /// A whole collection.
 pub(crate) unsafe extern "C-unwind" fn collect(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state.
     unsafe { lua_gc(state, LUA_GCCOLLECT, 0) };
+    0
+}
+
+/// A few steps of a collection, each of which is short.
+pub(crate) unsafe extern "C-unwind" fn collect_a_little(state: State) -> c_int {
+    const STEPS: usize = 16;
+    // SAFETY: Lua calls it with a live state.
+    unsafe { (0..STEPS).any(|_| lua_gc(state, LUA_GCSTEP, 0) != 0) };
     0
 }
 
@@ -488,7 +459,10 @@ unsafe extern "C-unwind" fn collectgarbage(state: State) -> c_int {
             bytes(state, 1)
         };
         let number = match option {
-            Some(b"collect") => f64::from(lua_gc(state, LUA_GCCOLLECT, 0)),
+            Some(b"collect") => {
+                collect_in_steps(state);
+                0.0
+            }
             Some(b"step") => {
                 let done = lua_gc(state, LUA_GCSTEP, 0);
                 lua_pushboolean(state, done);
@@ -500,6 +474,20 @@ unsafe extern "C-unwind" fn collectgarbage(state: State) -> c_int {
         lua_pushnumber(state, number);
     }
     1
+}
+
+/// A whole collection, during which the host is asked.
+unsafe fn collect_in_steps(state: State) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        // What is left of the cycle that has begun, and one that finds all that is unused now.
+        for _ in 0..2 {
+            while lua_gc(state, LUA_GCSTEP, 0) == 0 {
+                tick(state);
+            }
+        }
+        tick(state);
+    }
 }
 
 unsafe fn kilobytes(state: State) -> f64 {
@@ -567,6 +555,7 @@ unsafe fn add_string(state: State, globals: c_int) {
     // SAFETY: As for `stack`.
     unsafe {
         lua_getfield_(state, LUA_GLOBALSINDEX, c"string".as_ptr());
+        strings::replace(state);
         alias(state, b"gmatch", c"gfind");
         protect(state);
         lua_pushvalue(state, -1);
@@ -588,6 +577,7 @@ unsafe fn add_table(state: State, globals: c_int) {
     // SAFETY: As for `stack`.
     unsafe {
         lua_getfield_(state, LUA_GLOBALSINDEX, c"table".as_ptr());
+        tables::replace(state);
         set_function(state, c"insert", insert);
         set_function(state, c"remove", remove);
         set_function(state, c"setn", setn);
@@ -607,6 +597,7 @@ unsafe extern "C-unwind" fn insert(state: State) -> c_int {
     unsafe {
         luaL_checktype(state, 1, LUA_TTABLE);
         check_writable(state, 1);
+        let core = core(state);
         let end = lua_objlen(state, 1) as c_int + 1;
         match lua_gettop(state) {
             2 => lua_rawseti_(state, 1, end),
@@ -617,7 +608,7 @@ unsafe extern "C-unwind" fn insert(state: State) -> c_int {
                     lua_rawgeti_(state, 1, at - 1);
                     lua_rawseti_(state, 1, at);
                     at -= 1;
-                    tick_at(state, at);
+                    spend(state, core, 1);
                 }
                 lua_rawseti_(state, 1, position);
             }
@@ -633,6 +624,7 @@ unsafe extern "C-unwind" fn remove(state: State) -> c_int {
     unsafe {
         luaL_checktype(state, 1, LUA_TTABLE);
         check_writable(state, 1);
+        let core = core(state);
         let end = lua_objlen(state, 1) as c_int;
         let position =
             if lua_type(state, 2) <= LUA_TNIL { end } else { luaL_checknumber(state, 2) as c_int };
@@ -643,18 +635,10 @@ unsafe extern "C-unwind" fn remove(state: State) -> c_int {
         for at in position..end {
             lua_rawgeti_(state, 1, at + 1);
             lua_rawseti_(state, 1, at);
-            tick_at(state, at);
+            spend(state, core, 1);
         }
         lua_pushnil(state);
         lua_rawseti_(state, 1, end);
     }
     1
-}
-
-/// In a loop without instructions of Lua: asks the host now and then.
-unsafe fn tick_at(state: State, step: c_int) {
-    if step % TICK_INSTRUCTIONS == 0 {
-        // SAFETY: As for `stack`.
-        unsafe { tick(state) }
-    }
 }

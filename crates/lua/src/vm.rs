@@ -3,10 +3,11 @@
 use crate::bytecode::Traits;
 use crate::environment::Registering;
 use crate::memory::{Memory, allocate, collect_at};
-use crate::run::{self, Ended, Frame, ON_ERROR, TICK_INSTRUCTIONS, call_protected, with_host};
+use crate::pace::{self, STEPS, look_soon};
+use crate::run::{self, Ended, Frame, ON_ERROR, call_protected, with_host};
 use crate::stack::{State, bytes, push_bytes};
 use crate::words::{Reused, Words};
-use crate::{Host, bytecode, sandbox};
+use crate::{Host, bytecode, libraries, sandbox};
 use ladon_resp::{Proto, Reply};
 use mlua::ffi::*;
 use std::ffi::{c_int, c_void};
@@ -76,6 +77,12 @@ pub struct RegisteredFunction {
 #[repr(C)]
 pub(crate) struct Core {
     pub(crate) memory: Memory,
+    /// The machine's own thread of Lua.
+    pub(crate) state: State,
+    /// Steps of C functions until the host is asked.
+    pub(crate) steps_left: u32,
+    /// Where the script began on the thread's stack.
+    pub(crate) stack_begin: usize,
     /// While a script runs.
     pub(crate) host: Option<*mut dyn Host>,
     pub(crate) is_stopped: bool,
@@ -95,6 +102,9 @@ pub(crate) struct Core {
     /// What the function that is entered works on.
     pub(crate) frame: *mut c_void,
     pub(crate) places: Places,
+    /// LuaJIT's `string.format` and `table.concat`.
+    pub(crate) own_format: Option<lua_CFunction>,
+    pub(crate) own_concat: Option<lua_CFunction>,
     /// Space for a call of a command: its reply,
     pub(crate) reply: Vec<u8>,
     /// its arguments, which live on Lua's stack and in `numbers`,
@@ -102,6 +112,11 @@ pub(crate) struct Core {
     pub(crate) numbers: Vec<u8>,
     /// State of `math.random`, of 48 bits.
     pub(crate) random: u64,
+    /// What it was before a script chose another one.
+    pub(crate) random_before: Option<u64>,
+    /// Settings of the `cjson` that all scripts have, and whether this script has changed them.
+    pub(crate) json_settings: *mut c_void,
+    pub(crate) has_json_settings: bool,
     pub(crate) registering: Registering,
     pub(crate) version: String,
 }
@@ -116,8 +131,6 @@ pub(crate) struct Places {
     pub(crate) tostring: c_int,
     /// Lua's own `next`.
     pub(crate) next: c_int,
-    /// Lua's own `load`.
-    pub(crate) load_text: c_int,
     /// What scripts see as globals.
     pub(crate) globals: c_int,
     /// The names `KEYS` and `ARGV`.
@@ -192,8 +205,11 @@ impl Vm {
     /// If the memory is not enough for the libraries.
     #[must_use]
     pub fn new(options: VmOptions) -> Vm {
-        let core = OwnCore(Box::into_raw(Box::new(Core {
-            memory: Memory::new(options.memory_bytes_max),
+        let mut core = OwnCore(Box::into_raw(Box::new(Core {
+            memory: Memory::new(options.memory_bytes_max, look_soon),
+            state: null_mut(),
+            steps_left: STEPS as u32,
+            stack_begin: 0,
             host: None,
             is_stopped: false,
             hook_instructions: 0,
@@ -205,23 +221,29 @@ impl Vm {
             proto: Proto::Resp2,
             frame: null_mut(),
             places: Places::default(),
+            own_format: None,
+            own_concat: None,
             reply: Vec::new(),
             arguments: Vec::new(),
             numbers: Vec::new(),
             random: sandbox::SEED,
+            random_before: None,
+            json_settings: null_mut(),
+            has_json_settings: false,
             registering: Registering::default(),
             version: options.version,
         })));
         // SAFETY: The core keeps its address, and is dropped after the state is closed.
         let state = unsafe { lua_newstate(allocate, core.0.cast()) };
         assert!(!state.is_null(), "scripts have too little memory to begin with");
+        core.state = state;
         // SAFETY: The state is live; errors end in the protected call.
         let status = unsafe { lua_cpcall(state, sandbox::build, null_mut()) };
         assert!(status == LUA_OK, "scripts have too little memory to begin with");
         // SAFETY: As above. Nothing else is on the stack.
         unsafe {
             lua_rawgeti_(state, LUA_REGISTRYINDEX, core.places.on_error);
-            run::set_hook(state, core.0, TICK_INSTRUCTIONS);
+            run::set_hook(state, core.0, STEPS);
         }
         Vm { state, core, kept: 0 }
     }
@@ -295,6 +317,7 @@ impl Vm {
         self.core.frame = frame_place.cast();
         // SAFETY: The frame lives until the call returns, and errors end in it.
         let status = unsafe {
+            pace::begin(core);
             run::want_hook(state, core, is_short);
             with_host(core, host, || run::run(state, core, frame_place))
         };
@@ -312,11 +335,14 @@ impl Vm {
     /// After a run: whether it was stopped.
     fn recover(&mut self) -> bool {
         const KEPT: usize = 64 << 10;
+        /// What is larger makes instructions slow, be it garbage.
+        const LARGE_BYTES: usize = 256 << 10;
         self.core.frame = null_mut();
         self.core.arguments.clear();
         self.core.numbers.clear();
         self.core.reply.clear();
         self.core.reply.shrink_to(KEPT);
+        self.forget_settings();
         // SAFETY: The state is live.
         unsafe {
             lua_settop(self.state, ON_ERROR);
@@ -325,12 +351,36 @@ impl Vm {
         if self.core.memory.used > collect_at(self.core.memory.max, self.kept) {
             self.collect();
         }
+        if self.core.memory.largest() > LARGE_BYTES {
+            self.collect_a_little();
+        }
         let was_stopped = std::mem::take(&mut self.core.is_stopped);
         if was_stopped {
             // SAFETY: The state is live.
-            unsafe { run::set_hook(self.state, self.core.0, TICK_INSTRUCTIONS) };
+            unsafe { run::set_hook(self.state, self.core.0, STEPS) };
         }
         was_stopped
+    }
+
+    /// What a script sets lasts until its end: machines of other threads know nothing of it.
+    #[inline]
+    fn forget_settings(&mut self) {
+        if std::mem::take(&mut self.core.has_json_settings) {
+            // SAFETY: The library belongs to the machine.
+            unsafe { libraries::cjson::restore(self.core.json_settings) }
+        }
+        if let Some(random) = self.core.random_before.take() {
+            self.core.random = random;
+        }
+    }
+
+    /// A few steps of the collector.
+    #[cold]
+    fn collect_a_little(&mut self) {
+        let max = std::mem::replace(&mut self.core.memory.max, usize::MAX);
+        // SAFETY: The state is live; errors end in the protected call.
+        unsafe { lua_cpcall(self.state, sandbox::collect_a_little, null_mut()) };
+        self.core.memory.max = max;
     }
 
     /// Frees everything that is no longer used, so that the next script has memory to begin with.

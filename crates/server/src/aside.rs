@@ -42,7 +42,10 @@ impl Aside {
         for number in 0..THREADS {
             let (node, receiver) = (Arc::clone(node), Arc::clone(&receiver));
             let name = format!("ladon-aside-{number}");
-            thread::Builder::new().name(name).spawn(move || {
+            // It loads libraries of functions, too.
+            let thread =
+                thread::Builder::new().name(name).stack_size(ladon_kernel::scripts::STACK_BYTES);
+            thread.spawn(move || {
                 ladon_platform::priority::give_way();
                 loop {
                     let task = receiver.lock().recv();

@@ -153,7 +153,10 @@ impl LoadingThread {
             move || waker.wake()
         });
         let successor_of = Arc::clone(&successor);
-        let thread = thread::Builder::new().name("ladon-loading".into()).spawn(move || {
+        let thread = thread::Builder::new()
+            .name("ladon-loading".into())
+            .stack_size(ladon_kernel::scripts::STACK_BYTES);
+        let thread = thread.spawn(move || {
             if let Err(error) = serve(backend, room, &listening, &successor_of, &stop) {
                 tracing::error!("clients are not served while the data is loaded: {error}");
             }

@@ -338,7 +338,9 @@ impl IoThreadParts {
                 listeners: Vec::new(),
             };
             let (failure, stop) = (Arc::clone(&threads.failure), Arc::clone(&self.stop));
-            let thread = thread::Builder::new().name(format!("ladon-io-{index}"));
+            let thread = thread::Builder::new()
+                .name(format!("ladon-io-{index}"))
+                .stack_size(ladon_kernel::scripts::STACK_BYTES);
             let spawned = thread.spawn(move || {
                 if let Err(error) = io_thread.run() {
                     *failure.lock() = Some(error.to_string());

@@ -16,6 +16,9 @@ use ladon_lua::LogLevel;
 use running::Running;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+/// The stack of a thread that may run scripts, in bytes.
+pub const STACK_BYTES: usize = ladon_lua::THREAD_STACK_BYTES;
+
 /// A line that a script logs.
 pub fn log(level: LogLevel, text: &[u8]) {
     let text = String::from_utf8_lossy(text);

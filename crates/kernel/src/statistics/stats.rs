@@ -79,11 +79,11 @@ impl ThreadStats {
     pub fn count_error(&self, text: &[u8]) {
         self.error_replies.add(1);
         let mut errors = self.errors.lock();
-        // Bounded, because a client can make up error codes; Redis stops at 128.
+        // Bounded, because a script can make up error codes; Redis 8 has as many.
         const CODES_MAX: usize = 128;
         let code = error_code(text);
         let full = errors.len() >= CODES_MAX && !errors.contains_key(&code);
-        *errors.entry(if full { "ERR".to_owned() } else { code }).or_default() += 1;
+        *errors.entry(if full { OVERFLOW.to_owned() } else { code }).or_default() += 1;
     }
 
     /// Takes back that error replies with this code were counted.
@@ -91,7 +91,7 @@ impl ThreadStats {
         self.error_replies.take_back(times);
         let mut errors = self.errors.lock();
         if !errors.contains_key(&code) {
-            code = "ERR".to_owned();
+            code = OVERFLOW.to_owned();
         }
         if let Some(count) = errors.get_mut(&code) {
             *count = count.saturating_sub(times);
@@ -138,11 +138,19 @@ impl ThreadStats {
     }
 }
 
-/// The first word of an error reply's first line.
+/// What counts the codes for which there is no room, as in Redis 8.
+const OVERFLOW: &str = "ERRORSTATS_OVERFLOW";
+
+/// The code of an error reply, as Redis finds it: the first word, if it is short and not all of the
+/// text. What would end a field's name or line in `INFO` is replaced.
 pub(crate) fn error_code(text: &[u8]) -> String {
-    let ends = |byte: &u8| matches!(byte, b' ' | b'\r' | b'\n');
-    let code = text.split(ends).next().unwrap_or_default();
-    String::from_utf8_lossy(code).into_owned()
+    /// With the minus before it, Redis looks at 32 bytes.
+    const LOOKED_AT: usize = 31;
+    let head = &text[..text.len().min(LOOKED_AT)];
+    let Some(end) = head.iter().position(|&byte| byte == b' ') else { return "ERR".to_owned() };
+    let replaced =
+        |letter: char| if "#:".contains(letter) || letter.is_control() { '_' } else { letter };
+    String::from_utf8_lossy(&head[..end]).chars().map(replaced).collect()
 }
 
 #[cfg(test)]
@@ -150,12 +158,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_code_ends_with_its_word_and_its_line() {
-        let stats = ThreadStats::new(0);
-        for text in ["WRONGTYPE Operation", "X\r\nrole:slave", "X\n", "X"] {
-            stats.count_error(text.as_bytes());
+    fn an_error_code_is_one_word_of_one_line() {
+        for (text, code) in [
+            ("WRONGTYPE Operation", "WRONGTYPE"),
+            ("X", "ERR"),
+            ("", "ERR"),
+            ("X\r\nrole:slave x", "X__role_slave"),
+            ("A:B x", "A_B"),
+            ("My#E:r\t foo", "My_E_r_"),
+            ("@user x", "@user"),
+            ("-DASH x", "-DASH"),
+            ("A_WORD_OF_THIRTY_LETTERS_HERE_ x", "A_WORD_OF_THIRTY_LETTERS_HERE_"),
+            ("A_WORD_OF_THIRTY_ONE_LETTERS_IS x", "ERR"),
+        ] {
+            assert_eq!(error_code(text.as_bytes()), code, "{text}");
         }
+    }
+
+    #[test]
+    fn codes_that_scripts_make_up_are_bounded() {
+        let stats = ThreadStats::new(0);
+        for number in 0..1000 {
+            stats.count_error(format!("E{number} x").as_bytes());
+        }
+        stats.count_error(b"E5 x");
         let errors = stats.errors.lock();
-        assert_eq!((errors["WRONGTYPE"], errors["X"], errors.len()), (1, 3, 2));
+        assert_eq!((errors.len(), errors["E5"], errors[OVERFLOW]), (129, 2, 872));
     }
 }

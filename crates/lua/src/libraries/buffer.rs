@@ -23,7 +23,7 @@ const KEPT_BYTES_MAX: usize = 64 * 1024;
 /// Invariant: `slot` has a userdata of `capacity` bytes that begins at `bytes`, of which the first
 /// `length` are written.
 #[derive(Clone, Copy)]
-pub(super) struct Buffer<'call> {
+pub(crate) struct Buffer<'call> {
     stack: Stack<'call>,
     slot: c_int,
     bytes: *mut u8,
@@ -33,7 +33,7 @@ pub(super) struct Buffer<'call> {
 
 impl<'call> Buffer<'call> {
     /// Takes the buffer that the running function keeps in an upvalue, or makes one, and pushes it.
-    pub(super) fn take(stack: Stack<'call>, upvalue: c_int) -> Buffer<'call> {
+    pub(crate) fn take(stack: Stack<'call>, upvalue: c_int) -> Buffer<'call> {
         stack.push_copy(upvalue);
         let mut bytes = stack.userdata(-1);
         if bytes.is_null() {
@@ -48,30 +48,30 @@ impl<'call> Buffer<'call> {
     }
 
     /// Makes a buffer, and pushes it.
-    pub(super) fn new(stack: Stack<'call>) -> Buffer<'call> {
+    pub(crate) fn new(stack: Stack<'call>) -> Buffer<'call> {
         let bytes = stack.new_userdata(BYTES_MIN);
         let slot = stack.height();
         Buffer { stack, slot, bytes: bytes.cast(), length: 0, capacity: BYTES_MIN }
     }
 
     /// Gives the memory back to the upvalue. The value stays where it is on the stack.
-    pub(super) fn keep(self, upvalue: c_int) {
+    pub(crate) fn keep(self, upvalue: c_int) {
         if self.capacity <= KEPT_BYTES_MAX {
             self.stack.push_copy(self.slot);
             self.stack.replace(upvalue);
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.length = 0;
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: the first `length` bytes are written, and the userdata is on the stack.
         unsafe { slice::from_raw_parts(self.bytes, self.length) }
     }
 
-    pub(super) fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.reserve(bytes.len());
         // SAFETY: there is room, and no one else writes to the userdata. `bytes` may be those of a
         // Lua string, never of this buffer, which is borrowed.
@@ -81,11 +81,25 @@ impl<'call> Buffer<'call> {
         self.length += bytes.len();
     }
 
-    pub(super) fn add_byte(&mut self, byte: u8) {
+    /// Adds the first `count` bytes of the buffer once more.
+    pub(crate) fn add_own(&mut self, count: usize) {
+        debug_assert!(count <= self.length);
+        self.reserve(count);
+        // SAFETY: there is room, and the two parts do not overlap.
+        unsafe { ptr::copy_nonoverlapping(self.bytes, self.bytes.add(self.length), count) };
+        self.length += count;
+    }
+
+    /// Pushes the bytes as a string.
+    pub(crate) fn push(&self) {
+        self.stack.push_bytes(self.bytes());
+    }
+
+    pub(crate) fn add_byte(&mut self, byte: u8) {
         self.add(&[byte]);
     }
 
-    pub(super) fn add_repeated(&mut self, byte: u8, count: usize) {
+    pub(crate) fn add_repeated(&mut self, byte: u8, count: usize) {
         self.reserve(count);
         // SAFETY: there is room.
         unsafe { ptr::write_bytes(self.bytes.add(self.length), byte, count) };
@@ -93,7 +107,7 @@ impl<'call> Buffer<'call> {
     }
 
     /// Makes room for `more` bytes.
-    fn reserve(&mut self, more: usize) {
+    pub(crate) fn reserve(&mut self, more: usize) {
         if more > self.capacity - self.length {
             self.grow(more);
         }

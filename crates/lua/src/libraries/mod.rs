@@ -1,4 +1,5 @@
-//! Libraries that scripts have beside Lua's own: `cjson`, `cmsgpack` and `struct`.
+//! Libraries that scripts have beside Lua's own: `cjson`, `cmsgpack` and `struct`; and functions of
+//! `string` and `table` that take the place of LuaJIT's.
 //!
 //! Their functions answer as those of Redis 7.2 do, error texts included: the conformance scripts
 //! of `scripting` have what a real server answered.
@@ -8,11 +9,14 @@
 //! state: the collector frees it, and the machine's limit counts it. Loops whose length a script
 //! chooses count their steps in a [`stack::Pace`]. Calls to Lua's API go through [`stack::Stack`].
 
-mod buffer;
-mod cjson;
+pub(crate) mod buffer;
+pub(crate) mod cjson;
 mod cmsgpack;
-mod stack;
+pub(crate) mod pattern;
+pub(crate) mod stack;
+pub(crate) mod strings;
 mod structs;
+pub(crate) mod tables;
 
 use crate::stack::State;
 use std::ffi::{CStr, c_int};

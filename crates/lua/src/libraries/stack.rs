@@ -15,9 +15,10 @@ use std::io::Write as _;
 use std::marker::PhantomData;
 use std::{mem, ptr, slice};
 
-use crate::run::{TICK_INSTRUCTIONS, tick};
+use crate::pace::{check_depth, spend};
+use crate::vm::core;
 use mlua::ffi;
-pub(super) use mlua::ffi::lua_State;
+pub(crate) use mlua::ffi::lua_State;
 
 /// Longest text of an error, with its closing zero. None of the libraries' texts is half as long.
 const ERROR_TEXT_BYTES_MAX: usize = 160;
@@ -25,14 +26,14 @@ const ERROR_TEXT_BYTES_MAX: usize = 160;
 /// The stack of the C function that runs. A method that pushes, and most that read, may raise an
 /// error of Lua, which does not return.
 #[derive(Clone, Copy)]
-pub(super) struct Stack<'call> {
+pub(crate) struct Stack<'call> {
     state: *mut lua_State,
     call: PhantomData<&'call ()>,
 }
 
 /// Lua's type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
+pub(crate) enum Type {
     Nil,
     Boolean,
     LightUserdata,
@@ -45,7 +46,7 @@ pub(super) enum Type {
 /// Methods that are one call each.
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $function:ident;)*) => {
-        $($(#[$doc])* pub(super) fn $name(self, $($argument: $type),*) $(-> $result)? {
+        $($(#[$doc])* pub(crate) fn $name(self, $($argument: $type),*) $(-> $result)? {
             // SAFETY: the state is live, and the index is one that the function may use (see the
             // head of the file).
             unsafe { ffi::$function(self.state, $($argument),*) }
@@ -56,7 +57,7 @@ macro_rules! calls {
 impl<'call> Stack<'call> {
     /// # Safety
     /// The state must live, and belong to the running thread, for as long as the value is used.
-    pub(super) unsafe fn of(state: *mut lua_State) -> Stack<'call> {
+    pub(crate) unsafe fn of(state: *mut lua_State) -> Stack<'call> {
         Stack { state, call: PhantomData }
     }
 
@@ -86,7 +87,7 @@ impl<'call> Stack<'call> {
         optional_integer(argument: c_int, default: i64) -> i64 = luaL_optinteger;
     }
 
-    pub(super) fn kind(self, index: c_int) -> Type {
+    pub(crate) fn kind(self, index: c_int) -> Type {
         // SAFETY: see the head of the file.
         match unsafe { ffi::lua_type(self.state, index) } {
             ffi::LUA_TNIL => Type::Nil,
@@ -100,31 +101,31 @@ impl<'call> Stack<'call> {
     }
 
     /// The name of a value's type.
-    pub(super) fn kind_name(self, index: c_int) -> &'static str {
+    pub(crate) fn kind_name(self, index: c_int) -> &'static str {
         // SAFETY: see the head of the file. LuaJIT has the names as constants.
         let name = unsafe { CStr::from_ptr(ffi::luaL_typename(self.state, index)) };
         name.to_str().unwrap_or("value")
     }
 
-    pub(super) fn boolean(self, index: c_int) -> bool {
+    pub(crate) fn boolean(self, index: c_int) -> bool {
         // SAFETY: see the head of the file.
         unsafe { ffi::lua_toboolean(self.state, index) != 0 }
     }
 
     /// Whether the value is a number, or a string that reads as one.
-    pub(super) fn is_numeric(self, index: c_int) -> bool {
+    pub(crate) fn is_numeric(self, index: c_int) -> bool {
         // SAFETY: see the head of the file.
         unsafe { ffi::lua_isnumber(self.state, index) != 0 }
     }
 
     /// The memory of a userdata; the address that a light userdata has.
-    pub(super) fn userdata(self, index: c_int) -> *mut c_void {
+    pub(crate) fn userdata(self, index: c_int) -> *mut c_void {
         // SAFETY: see the head of the file.
         unsafe { ffi::lua_touserdata(self.state, index) }
     }
 
     /// Pushes a userdata of `bytes` bytes, aligned to 8, whose contents are undefined.
-    pub(super) fn new_userdata(self, bytes: usize) -> *mut c_void {
+    pub(crate) fn new_userdata(self, bytes: usize) -> *mut c_void {
         // SAFETY: see the head of the file.
         unsafe { ffi::lua_newuserdata(self.state, bytes) }
     }
@@ -132,7 +133,7 @@ impl<'call> Stack<'call> {
     /// The bytes of a string at `index`; a zero follows them in memory.
     ///
     /// The string has to stay on the stack for as long as they are used.
-    pub(super) fn bytes(self, index: c_int) -> &'call [u8] {
+    pub(crate) fn bytes(self, index: c_int) -> &'call [u8] {
         debug_assert_eq!(self.kind(index), Type::String);
         let mut length = 0;
         // SAFETY: see the head of the file; a string is not converted.
@@ -143,7 +144,7 @@ impl<'call> Stack<'call> {
     }
 
     /// The bytes of an argument that has to be a string, or a number, which becomes one.
-    pub(super) fn check_bytes(self, argument: c_int) -> &'call [u8] {
+    pub(crate) fn check_bytes(self, argument: c_int) -> &'call [u8] {
         let mut length = 0;
         // SAFETY: see the head of the file.
         unsafe {
@@ -153,7 +154,7 @@ impl<'call> Stack<'call> {
     }
 
     /// Which of `options` (a null pointer ends them) the argument names.
-    pub(super) fn check_option<const COUNT: usize>(
+    pub(crate) fn check_option<const COUNT: usize>(
         self,
         argument: c_int,
         options: &[&CStr; COUNT],
@@ -167,54 +168,54 @@ impl<'call> Stack<'call> {
         unsafe { ffi::luaL_checkoption(self.state, argument, ptr::null(), list.as_ptr()) }
     }
 
-    pub(super) fn push_boolean(self, value: bool) {
+    pub(crate) fn push_boolean(self, value: bool) {
         // SAFETY: see the head of the file.
         unsafe { ffi::lua_pushboolean(self.state, c_int::from(value)) }
     }
 
-    pub(super) fn push_bytes(self, bytes: &[u8]) {
+    pub(crate) fn push_bytes(self, bytes: &[u8]) {
         // SAFETY: see the head of the file; Lua copies the bytes.
         unsafe { ffi::lua_pushlstring_(self.state, bytes.as_ptr().cast(), bytes.len()) }
     }
 
-    pub(super) fn push_null_pointer(self) {
+    pub(crate) fn push_null_pointer(self) {
         // SAFETY: see the head of the file.
         unsafe { ffi::lua_pushlightuserdata(self.state, ptr::null_mut()) }
     }
 
     /// Pops a key and pushes the next key and value of a table; at its end, pushes nothing.
-    pub(super) fn next(self, table: c_int) -> bool {
+    pub(crate) fn next(self, table: c_int) -> bool {
         // SAFETY: see the head of the file.
         unsafe { ffi::lua_next(self.state, table) != 0 }
     }
 
     /// `table[value below the topmost] = topmost value`, and pops both. A key must not be nil or
     /// NaN. Calls `__newindex`.
-    pub(super) fn set(self, table: c_int) {
+    pub(crate) fn set(self, table: c_int) {
         // SAFETY: see the head of the file.
         unsafe { ffi::lua_settable(self.state, table) }
     }
 
     /// Pops a value into a field of a table.
-    pub(super) fn set_field(self, table: c_int, name: &CStr) {
+    pub(crate) fn set_field(self, table: c_int, name: &CStr) {
         // SAFETY: see the head of the file.
         unsafe { ffi::lua_setfield(self.state, table, name.as_ptr()) }
     }
 
     /// Makes room for `slots` values; false where a C function cannot have so many.
-    pub(super) fn has_room(self, slots: c_int) -> bool {
+    pub(crate) fn has_room(self, slots: c_int) -> bool {
         // SAFETY: see the head of the file.
         unsafe { ffi::lua_checkstack(self.state, slots) != 0 }
     }
 
     /// Makes room for `slots` values, or raises "stack overflow" with a text.
-    pub(super) fn check_room(self, slots: c_int, text: &CStr) {
+    pub(crate) fn check_room(self, slots: c_int, text: &CStr) {
         // SAFETY: see the head of the file.
         unsafe { ffi::luaL_checkstack_(self.state, slots, text.as_ptr()) }
     }
 
     /// Pops `upvalues` values and pushes a function that has them.
-    pub(super) fn push_function<F>(self, function: F, upvalues: c_int)
+    pub(crate) fn push_function<F>(self, function: F, upvalues: c_int)
     where
         F: Fn(Stack<'_>) -> c_int + Copy + 'static,
     {
@@ -222,8 +223,30 @@ impl<'call> Stack<'call> {
         unsafe { ffi::lua_pushcclosure(self.state, c_function(function), upvalues) }
     }
 
+    /// These are the settings of the `cjson` that all scripts have.
+    pub(crate) fn keep_json_settings(self, memory: *mut c_void) {
+        // SAFETY: see the head of the file.
+        unsafe { (*core(self.state)).json_settings = memory }
+    }
+
+    /// A script has changed settings, which may be those of all.
+    pub(crate) fn note_json_settings(self, memory: *mut c_void) {
+        // SAFETY: see the head of the file.
+        unsafe {
+            let core = core(self.state);
+            (*core).has_json_settings |= (*core).json_settings == memory;
+        }
+    }
+
+    /// Raises an error where the thread's stack is too deep for another level.
+    #[inline]
+    pub(crate) fn check_depth(self) {
+        // SAFETY: see the head of the file.
+        unsafe { check_depth(self.state, core(self.state)) }
+    }
+
     /// Raises an error with the place in the script before its text.
-    pub(super) fn raise(self, text: fmt::Arguments<'_>) -> ! {
+    pub(crate) fn raise(self, text: fmt::Arguments<'_>) -> ! {
         let mut bytes = [0; ERROR_TEXT_BYTES_MAX];
         let mut free = &mut bytes[..ERROR_TEXT_BYTES_MAX - 1];
         // A longer text is cut.
@@ -234,14 +257,14 @@ impl<'call> Stack<'call> {
     }
 
     /// Raises "bad argument #... to '...'" with a text.
-    pub(super) fn raise_argument(self, argument: c_int, text: &CStr) -> ! {
+    pub(crate) fn raise_argument(self, argument: c_int, text: &CStr) -> ! {
         // SAFETY: see the head of the file.
         unsafe { ffi::luaL_argerror(self.state, argument, text.as_ptr()) };
         unreachable!("luaL_argerror does not return")
     }
 
     /// Raises "bad argument #... to '...'" with a text in which `%c` is the byte.
-    pub(super) fn raise_argument_byte(self, argument: c_int, format: &CStr, byte: u8) -> ! {
+    pub(crate) fn raise_argument_byte(self, argument: c_int, format: &CStr, byte: u8) -> ! {
         // SAFETY: see the head of the file; the text that was pushed stays on the stack.
         unsafe {
             let text = ffi::lua_pushfstring(self.state, format.as_ptr(), c_int::from(byte));
@@ -253,24 +276,34 @@ impl<'call> Stack<'call> {
 
 /// Counts the steps of a loop whose length a script chooses.
 #[derive(Default)]
-pub(super) struct Pace {
-    steps: c_int,
+pub(crate) struct Pace {
+    steps: usize,
 }
 
 impl Pace {
+    /// Steps are handed on together.
+    const TOGETHER: usize = 64;
+
     /// Asks the host now and then whether the script may go on; raises an error if not.
-    pub(super) fn step(&mut self, stack: Stack<'_>) {
-        self.steps += 1;
-        if self.steps == TICK_INSTRUCTIONS {
-            self.steps = 0;
+    #[inline]
+    pub(crate) fn step(&mut self, stack: Stack<'_>) {
+        self.steps(stack, 1);
+    }
+
+    /// The same of several steps.
+    #[inline]
+    pub(crate) fn steps(&mut self, stack: Stack<'_>, count: usize) {
+        self.steps += count;
+        if self.steps >= Pace::TOGETHER {
+            let steps = std::mem::take(&mut self.steps);
             // SAFETY: see the head of the file.
-            unsafe { tick(stack.state) }
+            unsafe { spend(stack.state, core(stack.state), steps) }
         }
     }
 }
 
 /// The index of the running function's upvalue, counted from 1.
-pub(super) const fn upvalue(number: c_int) -> c_int {
+pub(crate) const fn upvalue(number: c_int) -> c_int {
     ffi::lua_upvalueindex(number)
 }
 

@@ -37,8 +37,153 @@ fn no_script_goes_on_after_a_stop() {
         "for k in ('x'):rep(1000000):gmatch('x') do local n = 0 while true do n = n + 1 end end",
         "('x'):gsub('x', function() while true do end end)",
         "table.sort({3, 2, 1}, function() while true do end end)",
+        "load(function() while true do end end)",
+        "while true do pcall(load, function() while true do end end) end",
+        "while true do load(function() error('x') end) end",
+        "load(function() return 'local a = 1 ' end)",
+        "return string.find(string.rep('a', 60), string.rep('a?', 60) .. string.rep('a', 60))",
+        "return string.match(string.rep('a', 60), string.rep('a?', 60) .. string.rep('a', 60))",
+        "return string.gsub(string.rep('a', 60), string.rep('a?', 60) .. string.rep('a', 60), '')",
+        "string.gmatch(string.rep('a', 60), string.rep('a?', 60) .. string.rep('a', 60))()",
+        "return string.find(string.rep('a', 100000), string.rep('.-', 20) .. 'b')",
+        "return string.find(string.rep('(', 100000), '%b()')",
+        "local t = {} for i = 1, 100000 do t[i] = i % 2 end table.sort(t)",
+        "local s = ('x'):rep(2000000) while s < s .. 'x' do end",
+        "local t = {} for i = 1, 200000 do t[i] = '' end while true do table.concat(t) end",
+        "while true do redis.sha1hex(('x'):rep(1000000)) end",
+        "while true do collectgarbage() end",
+        "pcall(tostring, setmetatable({}, {__tostring = tostring})) while true do end",
+        "local t = setmetatable({}, {__index = tostring, __tostring = tostring}) while true do \
+         pcall(function() return t.x end) end",
+        "local t = {} for i = 1, 100000 do t[i] = i end for i = 1, 99999 do t[i] = nil end \
+         while true do next(t) end",
     ] {
         stopped(&mut vm, body, 3);
+    }
+}
+
+/// A script that was stopped leaves the hook as it was, wherever it was stopped.
+#[test]
+fn each_script_after_a_stop_can_be_stopped() {
+    let mut vm = vm();
+    for body in [
+        "load(function() while true do end end) return 1",
+        "pcall(load, function() while true do end end) while true do end",
+        "load(function() local f = load(function() while true do end end) return 'x' end)",
+        "xpcall(function() while true do end end, function() while true do end end)",
+        "string.gsub('x', 'x', function() load(function() while true do end end) end)",
+        "table.sort({1, 2}, function() load(function() while true do end end) end)",
+        "coroutine.wrap(function() load(function() while true do end end) end)()",
+        "local c = coroutine.create(function() coroutine.yield(load(function() while true do end \
+         end)) end) coroutine.resume(c)",
+        "setmetatable({}, {__index = function() while true do end end}).x()",
+        "string.format('%s', setmetatable({}, {__tostring = function() while true do end end}))",
+        "local t = setmetatable({}, {__tostring = function() while true do end end}) return _G[t]",
+    ] {
+        stopped(&mut vm, body, 3);
+        stopped(&mut vm, "while true do end", 3);
+    }
+}
+
+/// Ways to call a function from C, each of which takes some of the thread's stack.
+const CALLS: [&str; 16] = [
+    "string.gsub('x', 'x', f)",
+    "string.gsub('x', '(x)', setmetatable({}, {__index = f}))",
+    "coroutine.wrap(f)()",
+    "coroutine.resume(coroutine.create(f))",
+    "xpcall(f, f)",
+    "xpcall(error, f)",
+    "pcall(f)",
+    "load(f)",
+    "loadstring('return ...')(f())",
+    "table.sort({1, 2, 3}, f)",
+    "table.sort({setmetatable({}, {__lt = f}), setmetatable({}, {__lt = f})})",
+    "tostring(setmetatable({}, {__tostring = f}))",
+    "string.format('%s', setmetatable({}, {__tostring = f}))",
+    "local _ = _G[setmetatable({}, {__tostring = f})]",
+    "pcall(error, setmetatable({}, {__index = f}))",
+    "error(setmetatable({}, {__tostring = f}))",
+];
+
+/// As deep as Lua's own limit allows it at least, and then no deeper.
+#[test]
+fn calls_from_c_are_bounded() {
+    let run = |body: &str| {
+        let mut host = TestHost { ticks_left: Some(200), ..TestHost::default() };
+        let mut vm = vm();
+        let options = reply_of(&mut vm, &mut host, body, (&[], &[]), Proto::Resp2);
+        // The machine is as good as before.
+        let mut host = TestHost::default();
+        let reply = reply_of(&mut vm, &mut host, "return 1", (&[], &[]), Proto::Resp2);
+        assert_eq!(reply.unwrap(), ":1\r\n", "after {body}");
+        options
+    };
+    for call in CALLS {
+        let body = format!("local f function f() {call} return 'x' end f() return 'well'");
+        run(&body);
+        let body = format!(
+            "local f function f() pcall(function() {call} end) return 'x' end f() return 1"
+        );
+        run(&body);
+        if call.starts_with("xpcall(error") || call.starts_with("error(") {
+            // Lua calls no handler within a handler.
+            continue;
+        }
+        let counted = format!(
+            "local n = 0 local f function f() n = n + 1 if n < 200 then {call} end return '' end \
+             pcall(f) return n"
+        );
+        let reached = run(&counted).unwrap();
+        let number: u64 = reached.trim_start_matches(':').trim_end().parse().unwrap();
+        assert!(number >= 199, "{call}: {reached}");
+    }
+    for one in CALLS {
+        for other in CALLS {
+            run(&format!(
+                "local f, g function f() local f = g {one} return 'x' end \
+                 function g() local f = f {other} return 'x' end f() return 1"
+            ));
+        }
+    }
+    let body = "local n = 0 local f function f() n = n + 1 string.gsub('x', 'x', f) end f()";
+    assert!(run(body).unwrap().contains("C stack overflow"));
+}
+
+/// What a script sets of the libraries lasts until its end.
+#[test]
+fn settings_last_for_a_script() {
+    let mut vm = vm();
+    let mut run = |body: &str| {
+        let mut host = TestHost::default();
+        reply_of(&mut vm, &mut host, body, (&[], &[]), Proto::Resp2).unwrap()
+    };
+    for (set, use_) in [
+        ("cjson.encode_number_precision(3)", "return cjson.encode(1.23456789)"),
+        ("cjson.encode_max_depth(1)", "return cjson.encode({{1}})"),
+        ("cjson.decode_max_depth(1)", "return cjson.encode(cjson.decode('[[1]]'))"),
+        ("cjson.encode_sparse_array(true)", "return cjson.encode({[1000] = 1})"),
+        ("cjson.encode_invalid_numbers('null')", "return cjson.encode(0/0)"),
+        ("cjson.decode_invalid_numbers(false)", "return tostring(cjson.decode('0x10'))"),
+        ("cjson.encode_keep_buffer(false)", "return tostring(cjson.encode_keep_buffer())"),
+        ("math.randomseed(7)", "math.randomseed(9) return tostring(math.random())"),
+    ] {
+        let before = run(use_);
+        let within = run(&format!("{set} {use_}"));
+        assert_eq!(run(use_), before, "{set}");
+        assert!(within != before || set.contains("randomseed"), "{set} did nothing");
+        run(&format!("{set} error('x')"));
+        assert_eq!(run(use_), before, "{set}, then an error");
+    }
+    let numbers: Vec<String> = (0..3).map(|_| run("return tostring(math.random())")).collect();
+    let mut other = crate::host::vm();
+    let mut run = |body: &str| {
+        let mut host = TestHost::default();
+        reply_of(&mut other, &mut host, body, (&[], &[]), Proto::Resp2).unwrap()
+    };
+    for number in numbers {
+        // As if nobody had chosen a seed.
+        assert_eq!(run("return tostring(math.random())"), number);
+        run("math.randomseed(3) math.random()");
     }
 }
 

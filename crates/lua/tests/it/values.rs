@@ -101,6 +101,16 @@ fn arguments_are_strings_and_numbers() {
                  $1|3|",
             ),
             (
+                "return redis.call('echo', 2^53 + 1, -2^53, 1e17, 2^62, 2^63 - 1024, -2^63)",
+                "*6|$16|9007199254740992|$17|-9007199254740992|$18|100000000000000000|\
+                 $19|4611686018427387904|$19|9223372036854774784|$20|-9223372036854775808|",
+            ),
+            (
+                "return redis.call('echo', 2^63, -2^64, 1e21, 1.5e300, -0, 1/0, -1/0, 0/0)",
+                "*8|$22|9.2233720368547758e+18|$23|-1.8446744073709552e+19|$5|1e+21|\
+                 $23|1.5000000000000001e+300|$1|0|$3|inf|$4|-inf|$3|nan|",
+            ),
+            (
                 "local r = redis.pcall('echo', {}) return r.err",
                 "$63|ERR Lua redis lib command arguments must be strings or integers|",
             ),
@@ -157,10 +167,9 @@ fn random_numbers_are_those_of_redis() {
     let mut run = |body| reply_of(&mut vm, &mut host, body, (&[], &[]), Proto::Resp2).unwrap();
     assert_eq!(run("return tostring(math.random())"), "$16\r\n0.39646477363839\r\n");
     assert_eq!(run("return tostring(math.random())"), "$16\r\n0.84048536971234\r\n");
-    run("math.randomseed(7)");
-    let first = run("return {math.random(1000), math.random(5, 9)}");
-    run("math.randomseed(7)");
-    assert_eq!(run("return {math.random(1000), math.random(5, 9)}"), first);
+    let seeded = "math.randomseed(7) return {math.random(1000), math.random(5, 9)}";
+    let first = run(seeded);
+    assert_eq!(run(seeded), first);
 }
 
 #[test]

@@ -7,6 +7,9 @@ use super::super::stack::{Pace, Stack};
 use super::settings::Settings;
 use super::token::{Reader, Token};
 
+/// Bytes of a token that are read as fast as one step is made.
+const BYTES_PER_STEP: usize = 8;
+
 pub(super) fn decode(stack: Stack<'_>) -> c_int {
     if stack.height() != 1 {
         stack.raise_argument(1, c"expected 1 argument");
@@ -45,7 +48,8 @@ struct Decoder<'call> {
 impl Decoder<'_> {
     /// Pushes the value that begins with a token.
     fn value(&mut self, token: Token<'_>) {
-        self.pace.step(self.stack);
+        let bytes = 1 + self.reader.end_position() - self.reader.position();
+        self.pace.steps(self.stack, 1 + bytes / BYTES_PER_STEP);
         match token {
             Token::Plain(bytes) => self.stack.push_bytes(bytes),
             Token::Unescaped => self.stack.push_bytes(self.reader.unescaped()),
@@ -111,6 +115,7 @@ impl Decoder<'_> {
 
     /// Goes a level deeper.
     fn descend(&mut self, slots: c_int) {
+        self.stack.check_depth();
         self.depth += 1;
         if self.depth > self.depth_max.min(NESTING_MAX) || !self.stack.has_room(slots) {
             let (depth, position) = (self.depth, self.reader.end_position());

@@ -8,6 +8,11 @@ use super::super::stack::{Pace, Stack, Type};
 use super::BUFFER;
 use super::settings::{ACCEPT, REFUSE, Settings};
 
+/// Bytes of a string from one look at the host to the next, and those that are written as fast as
+/// one step is made.
+const PIECE: usize = 16 << 10;
+const BYTES_PER_STEP: usize = 8;
+
 /// The longest that `%.14g` can be, with its closing zero, and some.
 const NUMBER_BYTES_MAX: usize = 32;
 
@@ -53,6 +58,7 @@ impl Encoder<'_> {
 
     fn table(&mut self, depth: c_int) {
         // A level has the table, a key and a value.
+        self.stack.check_depth();
         let depth_max = self.settings.encode_depth_max.min(NESTING_MAX);
         if depth > depth_max || !self.stack.has_room(3) {
             self.stack.raise(format_args!("Cannot serialise, excessive nesting ({depth})"));
@@ -134,13 +140,16 @@ impl Encoder<'_> {
     fn string(&mut self, index: c_int) {
         let bytes = self.stack.bytes(index);
         self.json.add_byte(b'"');
-        let mut rest = bytes;
-        while let Some(at) = rest.iter().position(|byte| escaped(*byte)) {
-            self.json.add(&rest[..at]);
-            self.escape(rest[at]);
-            rest = &rest[at + 1..];
+        for piece in bytes.chunks(PIECE) {
+            let mut rest = piece;
+            while let Some(at) = rest.iter().position(|byte| escaped(*byte)) {
+                self.json.add(&rest[..at]);
+                self.escape(rest[at]);
+                rest = &rest[at + 1..];
+            }
+            self.json.add(rest);
+            self.pace.steps(self.stack, piece.len() / BYTES_PER_STEP);
         }
-        self.json.add(rest);
         self.json.add_byte(b'"');
     }
 

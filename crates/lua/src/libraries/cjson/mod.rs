@@ -8,10 +8,11 @@ mod encode;
 mod settings;
 mod token;
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 
 use super::stack::{Stack, lua_State, upvalue};
 use settings::Settings;
+pub(crate) use settings::restore;
 
 /// Where `encode` and `decode` keep the memory of their buffer from call to call.
 const BUFFER: c_int = upvalue(2);
@@ -22,13 +23,15 @@ const BUFFER: c_int = upvalue(2);
 /// The state must be live, and the caller protected from errors (memory may be short).
 pub(crate) unsafe fn open(state: *mut lua_State) {
     // SAFETY: as above.
-    push_library(unsafe { Stack::of(state) });
+    let stack = unsafe { Stack::of(state) };
+    stack.keep_json_settings(push_library(stack));
 }
 
-fn push_library(stack: Stack<'_>) {
+/// Pushes a copy of the library. Returns where its settings are.
+fn push_library(stack: Stack<'_>) -> *mut c_void {
     stack.check_room(5, c"cjson");
     stack.new_table();
-    Settings::push_default(stack);
+    let settings = Settings::push_default(stack);
     // Stack: library, settings.
     add(stack, c"encode", encode::encode);
     add(stack, c"decode", decode::decode);
@@ -50,6 +53,7 @@ fn push_library(stack: Stack<'_>) {
     stack.set_field(-2, c"_NAME");
     stack.push_bytes(b"2.1.0");
     stack.set_field(-2, c"_VERSION");
+    settings
 }
 
 /// Adds a function to the library: the settings are its first upvalue, memory its second.

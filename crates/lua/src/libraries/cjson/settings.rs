@@ -1,7 +1,7 @@
 //! What scripts may set, and the functions that set it. Each gives the settings that hold from then
 //! on; an argument that is nil or missing changes nothing.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem;
 
 use super::super::stack::{Stack, Type, upvalue};
@@ -31,22 +31,12 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Pushes a userdata with the settings that a new copy of the library has.
-    pub(super) fn push_default(stack: Stack<'_>) {
+    /// Pushes a userdata with the settings that a new copy of the library has. Returns its memory.
+    pub(super) fn push_default(stack: Stack<'_>) -> *mut c_void {
         let memory = stack.new_userdata(mem::size_of::<Settings>());
-        let settings = Settings {
-            sparse_convert: 0,
-            sparse_ratio: 2,
-            sparse_safe: 10,
-            encode_depth_max: 1000,
-            decode_depth_max: 1000,
-            number_precision: 14,
-            keep_buffer: 1,
-            encode_invalid_numbers: REFUSE,
-            decode_invalid_numbers: ACCEPT,
-        };
         // SAFETY: the userdata has room, and is aligned to 8.
-        unsafe { memory.cast::<Settings>().write(settings) };
+        unsafe { memory.cast::<Settings>().write(Settings::default()) };
+        memory
     }
 
     /// The settings of the running function's copy of the library.
@@ -56,8 +46,36 @@ impl Settings {
     }
 
     fn store(self, stack: Stack<'_>) {
+        let memory = stack.userdata(upvalue(1));
         // SAFETY: as in `of`.
-        unsafe { stack.userdata(upvalue(1)).cast::<Settings>().write(self) };
+        unsafe { memory.cast::<Settings>().write(self) };
+        stack.note_json_settings(memory);
+    }
+}
+
+/// Makes the settings of the library that all scripts have those of a new one again: what a script
+/// sets lasts until its end.
+///
+/// # Safety
+/// `memory` came from [`Settings::push_default`], and its library is still there.
+pub(crate) unsafe fn restore(memory: *mut c_void) {
+    // SAFETY: as promised.
+    unsafe { memory.cast::<Settings>().write(Settings::default()) };
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            sparse_convert: 0,
+            sparse_ratio: 2,
+            sparse_safe: 10,
+            encode_depth_max: 1000,
+            decode_depth_max: 1000,
+            number_precision: 14,
+            keep_buffer: 1,
+            encode_invalid_numbers: REFUSE,
+            decode_invalid_numbers: ACCEPT,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `cmsgpack.pack`.
 
 use super::super::buffer::Buffer;
+use super::super::pattern::BYTES_PER_STEP;
 use super::super::stack::{Pace, Stack, Type};
 use std::ffi::c_int;
 
@@ -42,6 +43,7 @@ impl Packer<'_> {
                 let bytes = stack.bytes(-1);
                 self.head(bytes.len(), &STRING);
                 self.packed.add(bytes);
+                self.pace.steps(stack, bytes.len() / BYTES_PER_STEP);
             }
             Type::Boolean => self.packed.add_byte(0xC2 + u8::from(stack.boolean(-1))),
             Type::Number => self.number(stack.number(-1)),

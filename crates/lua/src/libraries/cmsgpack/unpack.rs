@@ -1,6 +1,7 @@
 //! `cmsgpack.unpack`, `unpack_one` and `unpack_limit`.
 
 use super::super::NESTING_MAX;
+use super::super::pattern::BYTES_PER_STEP;
 use super::super::stack::{Pace, Stack};
 use std::ffi::{CStr, c_int};
 
@@ -125,6 +126,7 @@ impl Unpacker<'_> {
     fn string(&mut self, length: u32) -> Result<(), Broken> {
         let (bytes, rest) = self.rest.split_at_checked(length as usize).ok_or(Broken::End)?;
         self.stack.push_bytes(bytes);
+        self.pace.steps(self.stack, bytes.len() / BYTES_PER_STEP);
         self.rest = rest;
         Ok(())
     }
@@ -162,6 +164,7 @@ impl Unpacker<'_> {
 }
 
 fn check_nesting(stack: Stack<'_>, depth: c_int, text: &str) {
+    stack.check_depth();
     if depth >= NESTING_MAX {
         stack.raise(format_args!("stack overflow ({text})"));
     }
