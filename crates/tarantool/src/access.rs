@@ -282,14 +282,14 @@ impl Rights {
     /// system spaces, that is little.
     pub(crate) fn may_change(&self) -> bool {
         let of_kind = |kind| self.of_kind.get(&kind).copied().unwrap_or(0);
-        let is_own = |kind, id| kind == Kind::Space && id >= system::USER_ID_MIN;
+        let is_own = |kind, id| kind == ObjectKind::Space && id >= system::USER_ID_MIN;
         let writes_own = self
             .of_object
             .iter()
-            .any(|(&(kind, id), rights)| is_own(kind, id) && rights & Right::WRITE.0 != 0);
-        let writes = self.universe | of_kind(Kind::Space);
-        let executes = self.universe | of_kind(Kind::Function);
-        writes_own || writes & Right::WRITE.0 != 0 || executes & Right::EXECUTE.0 != 0
+            .any(|(&(kind, id), rights)| is_own(kind, id) && rights & Privilege::WRITE.0 != 0);
+        let writes = self.universe | of_kind(ObjectKind::Space);
+        let executes = self.universe | of_kind(ObjectKind::Function);
+        writes_own || writes & Privilege::WRITE.0 != 0 || executes & Privilege::EXECUTE.0 != 0
     }
 
     /// Whether the user may log in.

@@ -118,7 +118,8 @@ fn any_space(rng: &mut Rng) -> u64 {
 
 fn any_number(rng: &mut Rng) -> u64 {
     let of = [&USERS[..], &ROLES, &SPACES, &SEQUENCES, &FUNCTIONS, &[0, 1, 2, 31]];
-    *rng.pick(*rng.pick(&of))
+    let among = *rng.pick(&of);
+    *rng.pick(among)
 }
 
 fn user(id: u64, owner: u64, is_role: bool) -> Request {
@@ -272,7 +273,7 @@ fn call(rng: &mut Rng) -> Request {
 }
 
 fn read(space: u64, id: Option<u64>) -> Request {
-    let key = id.map(|id| Value::int(id)).into_iter().collect();
+    let key = id.map(Value::int).into_iter().collect();
     let body = vec![
         (key::SPACE_ID, Value::int(space)),
         (key::LIMIT, Value::int(100u64)),

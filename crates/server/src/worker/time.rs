@@ -184,8 +184,8 @@ impl Worker {
             return;
         }
         for connection in self.connections.iter_mut().flatten() {
-            if let Some(session) = &mut connection.tarantool {
-                session.end_asked(&mut self.bench.scratch);
+            if let Some(iproto) = connection.dialect.iproto_mut() {
+                iproto.session.end_asked(&mut self.bench.scratch);
             }
         }
     }
