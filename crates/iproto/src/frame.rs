@@ -8,6 +8,9 @@ use crate::RequestError;
 /// The largest packet that Tarantool takes (`IPROTO_PACKET_SIZE_MAX`).
 pub const PACKET_BYTES_MAX: u64 = 2 << 30;
 
+/// The longest form of a length.
+pub const LENGTH_BYTES_MAX: usize = 9;
+
 /// Room suggested by a length alone: about what one read brings.
 const UNPROVEN_BYTES_MAX: usize = 16 * 1024;
 

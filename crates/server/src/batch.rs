@@ -292,8 +292,11 @@ impl Batch {
                     connection.expected = needed;
                     return Gathered::Drained;
                 }
-                // Running it says what is wrong, and ends the connection.
-                frame::Progress::Invalid(_) => connection.input.len(),
+                // Running its length says what is wrong, and ends the connection. All of it may be here,
+                // and would run.
+                frame::Progress::Invalid(_) => {
+                    connection.input.len().min(start + frame::LENGTH_BYTES_MAX)
+                }
             };
             let kind = ItemKind::Packet;
             self.packets += 1;
