@@ -24,8 +24,8 @@ box.cfg{{listen = '127.0.0.1:{port}', log_level = 0, wal_mode = 'none'}}
 box.schema.user.passwd('admin', 'secret')
 require('fiber').sleep(600)
 """
-SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL_16, AUTH, UPSERT, CALL, NOP, PING = 1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 64
-SPACE, INDEX, USER, PRIV, TRUNCATE, SEQUENCE = 280, 288, 304, 312, 330, 284
+SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL_16, AUTH, EVAL, UPSERT, CALL, NOP, PING = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 64
+SPACE, INDEX, USER, PRIV, TRUNCATE, SEQUENCE, FUNC, SPACE_SEQUENCE = 280, 288, 304, 312, 330, 284, 296, 340
 ITERATORS = ["EQ", "REQ", "ALL", "LT", "LE", "GE", "GT", "BITS_ALL_SET", "BITS_ANY_SET", "BITS_ALL_NOT_SET", "OVERLAPS", "NEIGHBOR"]
 class Packed(bytes):
     """MessagePack as it is."""
@@ -345,9 +345,271 @@ def as_guest():
                     put(SPACE, [700, 1, "new", "memtx", 0, {}, []]), call("box.space.free:get", 1), call("nothing"), select(281, [600])):
         yield request
 
+# Numbers and names of users, and their passwords.
+NOBODY, SOME, ALL, OWNER, TOOL = (60, "nobody"), (61, "some"), (62, "all"), (63, "owner"), (64, "tool")
+MANAGED = (SPACE, INDEX, USER, PRIV, TRUNCATE, SEQUENCE, FUNC, SPACE_SEQUENCE)
+READS_AND_WRITES, LOGS_IN, CREATE, DROP, ALTER, EXECUTE = 3, 24, 32, 64, 128, 4
+
+
+def user(number, name, kind=INSERT, owner=1, what="user", password=None):
+    auth = {"chap-sha1": base64.b64encode(twice(password.encode())).decode()} if password else {}
+    return put(USER, [number, owner, name, what, auth, [], 0], kind)
+
+
+def grant(grantee, object_type, object_id, privileges, grantor=1, kind=REPLACE):
+    return put(PRIV, [grantor, grantee, object_type, object_id, privileges], kind)
+
+
+def revoke(grantee, object_type, object_id):
+    return delete(PRIV, [grantee, object_type, object_id])
+
+
+def owned_space(number, name, owner, kind=INSERT):
+    return put(SPACE, [number, owner, name, "memtx", 0, {}, []], kind)
+
+
+def sequence(number, name, owner=1, step=1, kind=INSERT):
+    return put(SEQUENCE, [number, owner, name, step, 1, 1 << 40, 1, 0, False], kind)
+
+
+def function(number, name, owner=1, kind=INSERT, **more):
+    return put(FUNC, [number, owner, name, 0, more.get("language", "LUA"), more.get("body", ""), more.get("routine", "function"),
+                      more.get("parameters", []), more.get("returns", "any"), more.get("aggregate", "none"),
+                      more.get("access", "none"), False, more.get("sandboxed", False), more.get("null", True),
+                      more.get("exports", ["LUA"]), more.get("options", {}), more.get("comment", ""), "", ""], kind)
+
+
+def rights_set_up():
+    """Users with no rights but to log in, with some, with all that a user can be granted of the universe, and owners."""
+    for number, name in (NOBODY, SOME, ALL, OWNER, TOOL):
+        yield user(number, name, password=name)
+        yield Login("%s:%s" % (name, name))
+        yield grant(number, "universe", 0, LOGS_IN)
+    yield user(65, "work", what="role")
+    yield user(66, "craft", what="role")
+    yield user(67, "own", what="role", owner=OWNER[0])
+    yield grant(SOME[0], "role", 65, EXECUTE)
+    yield grant(65, "role", 66, EXECUTE)
+    for managed in MANAGED:
+        yield grant(66, "space", managed, READS_AND_WRITES)
+        yield grant(OWNER[0], "space", managed, READS_AND_WRITES)
+        yield grant(TOOL[0], "space", managed, READS_AND_WRITES)
+    for kind in ("space", "sequence", "function", "user", "role"):
+        yield grant(TOOL[0], kind, "", CREATE | DROP | ALTER)
+    yield grant(ALL[0], "universe", 0, LOGS_IN | READS_AND_WRITES)
+    yield owned_space(610, "admins", 1)
+    yield index(610, 0, "tree", [[0, "unsigned"]])
+    yield put(610, [1])
+    yield owned_space(611, "owners", OWNER[0])
+    yield index(611, 0, "tree", [[0, "unsigned"]])
+    yield put(611, [1])
+    yield sequence(5, "numbers")
+    yield sequence(6, "owners", OWNER[0])
+    yield function(100, "admins")
+    yield function(101, "owners", OWNER[0])
+
+
+def attempts(me):
+    """What a user may try: every system space, in every way that Tarantool looks at who does it."""
+    for number in (SPACE, INDEX, USER, PRIV, TRUNCATE, SEQUENCE, FUNC, SPACE_SEQUENCE, 272, 276, 285, 320, 328, 356, 364, 372, 380,
+                   281, 289, 297, 305, 313, 286, 277, 610, 611):
+        yield select(number, [], limit=0)
+        yield put(number, [])
+        yield delete(number, [])
+        yield update(number, [], [])
+        yield upsert(number, [], [])
+    for number, keys in ((281, (280, 610, 611)), (289, (280, 610, 611)), (305, (0, 1, 2, 60, 63)), (313, (0, 2, 60, 63)), (297, (100, 101)), (286, (5, 6))):
+        for key in keys:
+            yield select(number, [key], limit=1)
+    # Spaces and indexes of others and of one's own.
+    for number, owner in ((610, 1), (611, OWNER[0]), (612, me), (613, 1), (280, 1), (281, 1)):
+        is_system = number < 512
+        yield owned_space(number, "of %d" % number, owner)
+        yield update(SPACE, [number], [["=", 1, 1]] if is_system else [["=", 2, "again %d" % number]])
+        yield index(number, 0, "tree", [[0, "unsigned"]])
+        yield index(number, 1, "tree", [[0, "unsigned"]])
+        yield update(INDEX, [number, 1], [["=", 2, "owner" if is_system else "again"]])
+        yield put(TRUNCATE, [number, 1], REPLACE)
+        yield delete(TRUNCATE, [number])
+        yield select(number, [1], limit=0 if is_system else 1)
+        yield put(number, [] if is_system else [7, 7])
+    # Who owns what one writes: an update of the owner.
+    yield update(SPACE, [612], [["=", 1, 1]])
+    # Sequences.
+    for number, owner in ((5, 1), (6, OWNER[0]), (7, me), (8, 1)):
+        yield sequence(number, "of %d" % number, owner)
+        yield sequence(number, "of %d" % number, owner, 2, REPLACE)
+        yield put(285, [number, 1], REPLACE)
+        for space_number in (610, 611, 612):
+            for generated in (True, False):
+                yield put(SPACE_SEQUENCE, [space_number, number, generated, 0, ""])
+                yield put(SPACE_SEQUENCE, [space_number, number, generated, 0, ""], REPLACE)
+                yield delete(SPACE_SEQUENCE, [space_number])
+        yield delete(285, [number])
+    # Functions.
+    for number, owner in ((100, 1), (101, OWNER[0]), (102, me), (103, 1)):
+        yield function(number, "of %d" % number, owner)
+        yield function(number, "of %d" % number, owner, REPLACE)
+        yield function(number, "of %d" % number, owner, REPLACE, comment="new")
+    # Users and roles: others, oneself, new ones, system ones.
+    for number, owner, what in ((0, 1, "user"), (1, 1, "user"), (2, 1, "role"), (31, 1, "role"), (me, 1, "user"), (60, 1, "user"), (67, 1, "role"),
+                                (70, me, "user"), (71, 1, "user"), (72, me, "role"), (73, 1, "role")):
+        yield user(number, "of %d" % number, owner=owner, what=what)
+        if number > 2 and number != 31:
+            yield update(USER, [number], [["=", 6, 5]])
+        elif me != 1:
+            yield update(USER, [number], [["=", 1, 1]])
+    # Grants: by oneself, by others, to others, to oneself, of everything.
+    for grantor, grantee in ((me, 60), (1, 60), (1, me), (OWNER[0], 60), (me, 70)):
+        for object_type, object_id in (("space", 610), ("space", 611), ("space", 612), ("space", 280), ("sequence", 5), ("sequence", 6), ("sequence", 7),
+                                       ("function", 100), ("function", 101), ("function", 102), ("role", 65), ("role", 67), ("role", 72), ("role", 31),
+                                       ("role", 2), ("user", 60), ("user", 70), ("universe", 0)):
+            # 2.6 dies of it when anybody but admin grants all objects of a kind.
+            if (grantee, object_type) != (me, "universe"):
+                yield grant(grantee, object_type, object_id, EXECUTE if object_type == "role" else 1, grantor, INSERT)
+                yield revoke(grantee, object_type, object_id)
+    # Dropped again, as far as one may.
+    for number in (100, 101, 102, 103):
+        yield delete(FUNC, [number])
+    for number in (5, 6, 7, 8):
+        yield delete(SEQUENCE, [number])
+    for number in (610, 611, 612, 613, 280, 281):
+        yield delete(TRUNCATE, [number])
+        if number > 512:
+            yield delete(INDEX, [number, 1])
+        yield delete(INDEX, [number, 0])
+        yield delete(SPACE, [number])
+    for number in (0, 1, 2, 31, 60, 67, me, 70, 71, 72, 73):
+        # Of its own row, `all` would lose what follows.
+        if number != me or me == 1:
+            yield delete(USER, [number])
+    for name in ("box.space.admins:get", "admins", "owners", "nothing", "box.info.version"):
+        yield call(name, 1)
+    yield EVAL, {39: "return 1", 33: []}
+
+
+def put_back():
+    """What `attempts` may have taken away: all users find the same."""
+    for number in (70, 71, 72, 73):
+        yield delete(USER, [number])
+    for number in (612, 613):
+        yield delete(TRUNCATE, [number])
+        yield delete(INDEX, [number, 1])
+        yield delete(INDEX, [number, 0])
+        yield delete(SPACE, [number])
+    for number, name, owner in ((610, "admins", 1), (611, "owners", OWNER[0])):
+        yield owned_space(number, name, owner, REPLACE)
+        yield delete(INDEX, [number, 1])
+        yield index(number, 0, "tree", [[0, "unsigned"]])
+        yield put(number, [1], REPLACE)
+    for number, name, owner in ((5, "numbers", 1), (6, "owners", OWNER[0])):
+        yield sequence(number, name, owner, 1, REPLACE)
+    for number in (7, 8):
+        yield delete(SEQUENCE, [number])
+    for number in (102, 103):
+        yield delete(FUNC, [number])
+    yield function(100, "admins")
+    yield function(101, "owners", OWNER[0])
+    yield user(60, "nobody", REPLACE, password="nobody")
+    yield user(67, "own", REPLACE, what="role", owner=OWNER[0])
+
+
+def rights():
+    """Every system space, with users of every sort; 2.6 is left as it was after each."""
+    yield Login("admin:secret")
+    yield from rights_set_up()
+    for number, name in (NOBODY, SOME, ALL, OWNER, TOOL):
+        yield Login("%s:%s" % (name, name))
+        yield from attempts(number)
+        yield Login("admin:secret")
+        yield from put_back()
+    yield AUTH, {35: "guest", 33: []}
+    yield from attempts(0)
+    yield Login("admin:secret")
+
+
+def refused_rights():
+    """What nobody may do: of users, grants and functions, with their codes."""
+    for what in ("user", "role", "spoon", ""):
+        yield user(80, "x", what=what)
+    for name in ("", "\n", "x" * 65001):
+        yield user(81, name)
+    yield put(USER, [81, 1, "a role", "role", {"chap-sha1": "x"}, [], 0])
+    yield put(USER, [81, 1, "b", "user", {"chap-sha1": "short"}, [], 0])
+    yield put(USER, [81, 1, "c", "user", {"unknown": "x"}, [], 0])
+    yield put(USER, [0, 1, "guest", "user", {"chap-sha1": base64.b64encode(twice(b"open")).decode()}, [], 0], REPLACE)
+    yield user(82, "first", what="role")
+    yield user(83, "second", what="role")
+    yield grant(82, "role", 82, EXECUTE)
+    yield grant(82, "role", 83, EXECUTE)
+    yield grant(83, "role", 82, EXECUTE)
+    yield grant(82, "role", 81, EXECUTE)
+    yield grant(82, "user", 83, 1)
+    yield grant(80, "role", 80, EXECUTE)
+    for object_type, object_id in itertools.product(("universe", "space", "function", "sequence", "role", "user", "spoon", ""), (0, 999, "", "x", -1)):
+        if (object_type, object_id) not in (("universe", ""), ("function", "x"), ("spoon", "")):
+            yield grant(60, object_type, object_id, 1)
+    for object_type, object_id in (("universe", 0), ("space", 610)):
+        for privileges in (0, 1, 1 << 31, 1 << 40):
+            yield grant(82, object_type, object_id, privileges)
+    yield grant(999, "space", 610, 1)
+    yield grant(60, "space", 610, 1, grantor=999)
+    # What is left of a user, a role, a space, a sequence or a function keeps it.
+    yield delete(USER, [82])
+    yield delete(USER, [83])
+    yield grant(60, "sequence", 5, 1)
+    yield delete(SEQUENCE, [5])
+    yield grant(60, "function", 100, EXECUTE)
+    yield delete(FUNC, [100])
+    yield owned_space(614, "kept", 63)
+    yield grant(60, "space", 614, 1)
+    yield delete(SPACE, [614])
+    yield revoke(60, "space", 614)
+    yield put(TRUNCATE, [614, 1], REPLACE)
+    yield delete(SPACE, [614])
+    yield delete(TRUNCATE, [614])
+    yield delete(USER, [63])
+    yield delete(SPACE, [614])
+    yield user(84, "giver")
+    yield delete(USER, [84])
+    for more in ({"language": "PERL"}, {"language": "SQL"}, {"routine": "method"}, {"access": "some"}, {"null": False}, {"returns": "thing"},
+                 {"exports": ["PERL"]}, {"aggregate": "some"}, {"parameters": ["thing"]},
+                 {"language": "C", "body": "x"}, {"sandboxed": True}, {"language": "C", "sandboxed": True}):
+        yield function(104, "odd", **more)
+    yield function(32001, "far")
+    yield function(104, "")
+    yield function(104, "owners")
+    for number in (1, 280, 610, 999):
+        for kind in (INSERT, REPLACE):
+            yield from (put(TRUNCATE, [number, 1], REPLACE), delete(TRUNCATE, [number]))
+    yield put(285, [999, 1], REPLACE)
+    yield put(SPACE_SEQUENCE, [610, 999, False, 0, ""])
+    yield put(SPACE_SEQUENCE, [999, 5, False, 0, ""])
+    yield put(SPACE_SEQUENCE, [610, 5, True, 0, ""])
+    yield put(SPACE_SEQUENCE, [611, 5, True, 0, ""])
+    yield put(SPACE_SEQUENCE, [610, 5, False, 0, ""], REPLACE)
+    yield put(285, [5, 1], REPLACE)
+    yield delete(SEQUENCE, [5])
+
+
+def dropped_users():
+    """A user that comes after another one of its number has nothing of that one's."""
+    yield user(90, "before", password="before")
+    yield grant(90, "universe", 0, LOGS_IN | READS_AND_WRITES)
+    yield delete(USER, [90])
+    yield revoke(90, "universe", 0)
+    yield delete(USER, [90])
+    yield user(90, "after", password="after")
+    yield Login("before:before")
+    yield Login("after:after")
+    yield grant(90, "universe", 0, LOGS_IN)
+    yield Login("after:after")
+    yield select(610, [1])
+    yield Login("admin:secret")
+
 
 def exchanges():
-    for part in (spaces, kinds_of_requests, selections, updates, refusals, malformed, logins, as_guest):
+    for part in (spaces, kinds_of_requests, selections, updates, refusals, malformed, logins, as_guest, rights, refused_rights, dropped_users):
         for number, request in enumerate(part()):
             yield "%s %d" % (part.__name__, number), request
 

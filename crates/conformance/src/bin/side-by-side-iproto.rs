@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p ladon-conformance --bin side-by-side-iproto -- --commands 1000000
+//! cargo run --release -p ladon-conformance --bin side-by-side-iproto -- --rights
 //! ```
 //!
 //! Prints each difference with the requests that it needs, and the seed that repeats it. If the
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
-use ladon_conformance::iproto::{Duel, hunt};
+use ladon_conformance::iproto::{Duel, hunt, rights_round, round};
 use ladon_conformance::random::Hunt;
 use ladon_conformance::{Server, locate};
 
@@ -36,6 +37,9 @@ struct Arguments {
     /// How many requests a round has.
     #[arg(long, default_value_t = 200)]
     length: usize,
+    /// About users, grants and logins, in place of spaces.
+    #[arg(long)]
+    rights: bool,
     /// Ends after so many different differences.
     #[arg(long, default_value_t = 10)]
     differences: usize,
@@ -66,7 +70,8 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
     let Arguments { seed, commands, length, differences, .. } = *arguments;
     let started = Instant::now();
     let sum = Hunt { seed, commands, length, differences };
-    let sum = hunt(sum, &mut duel, |found| println!("{found}\n"));
+    let make = if arguments.rights { rights_round } else { round };
+    let sum = hunt(sum, &mut duel, make, |found| println!("{found}\n"));
     let (reference, subject) = duel.servers();
     let sum = sum.inspect_err(|_| eprintln!("{}\n{}", reference.output(), subject.output()))?;
     if !duel.crashes.is_empty() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sha1::{Digest, Sha1};
 
-use super::request::{Request, key};
+use super::request::{Request, key, kind::AUTH};
 use super::value::Value;
 
 /// How long a reply may take.
@@ -14,7 +14,6 @@ const REPLY_LIMIT: Duration = Duration::from_secs(20);
 /// Why there is no reply on a connection that was closed.
 pub const CLOSED: &str = "the connection was closed";
 const GREETING_BYTES: usize = 128;
-const AUTH: u8 = 7;
 const PING: u8 = 64;
 /// The bit that marks a reply as an error.
 const ERROR_BIT: i128 = 0x8000;
@@ -81,13 +80,17 @@ impl Client {
 
     /// The reply to a login by `chap-sha1`.
     pub fn try_log_in(&mut self, user: &str, password: &str) -> Reply {
+        self.ask(&[Request::login(user, password)]).remove(0)
+    }
+
+    /// The login by `chap-sha1`, for the connection's salt.
+    fn scrambled(&self, user: &str, password: &str) -> Request {
         let once = Sha1::digest(password);
         let mut salted = Sha1::new_with_prefix(&self.salt[..20]);
         salted.update(Sha1::digest(once));
         let scramble = once.iter().zip(salted.finalize()).map(|(a, b)| a ^ b).collect();
         let tuple = Value::Array(vec![Value::text("chap-sha1"), Value::Str(scramble)]);
-        let body = vec![(key::USER_NAME, Value::text(user)), (key::TUPLE, tuple)];
-        self.ask(&[Request::new(AUTH, body)]).remove(0)
+        Request::new(AUTH, vec![(key::USER_NAME, Value::text(user)), (key::TUPLE, tuple)])
     }
 
     /// Asks whether the server answers.
@@ -121,7 +124,11 @@ impl Client {
                 (Value::int(SYNC), Value::int(sync as u64)),
             ];
             Value::Map(header.to_vec()).encode(&mut packet);
-            packet.extend_from_slice(&request.body_bytes());
+            let body = match &request.login {
+                Some((user, password)) => self.scrambled(user, password).body_bytes(),
+                None => request.body_bytes(),
+            };
+            packet.extend_from_slice(&body);
             bytes.push(0xce);
             bytes.extend_from_slice(&(packet.len() as u32).to_be_bytes());
             bytes.extend_from_slice(&packet);

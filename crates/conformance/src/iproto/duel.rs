@@ -6,9 +6,8 @@ use std::io;
 use std::time::Duration;
 
 use super::client::{CLOSED, Client, Reply};
-use super::generate::{Round, round};
+use super::generate::Round;
 use super::request::Request;
-use super::setup::{clean, read_definitions};
 use crate::random::hunt::{Hunt, Sum, cut};
 use crate::random::rules::{Rules, Verdict};
 use crate::random::shrink::fewest;
@@ -106,7 +105,7 @@ impl Duel {
     /// The first difference that these requests make, if there is one.
     fn play(&mut self, round: &Round, requests: &[Request]) -> io::Result<Option<Difference>> {
         let mut pair = self.connect()?;
-        pair.ask(&clean());
+        pair.ask(&round.clean);
         let replies = pair.ask(requests);
         for (at, (request, (wanted, got))) in requests.iter().zip(replies).enumerate() {
             match self.judge(request, wanted, got)? {
@@ -125,12 +124,8 @@ impl Duel {
         round: &Round,
         at: usize,
     ) -> io::Result<Option<Difference>> {
-        let mut requests = read_definitions();
-        for space in &round.spaces {
-            requests.extend(space.indexes.iter().map(|index| space.read_all(index.id)));
-        }
-        let replies = pair.ask(&requests);
-        for (request, (wanted, got)) in requests.iter().zip(replies) {
+        let replies = pair.ask(&round.reads);
+        for (request, (wanted, got)) in round.reads.iter().zip(replies) {
             match self.judge(request, wanted, got)? {
                 Outcome::Same => {}
                 Outcome::Diverged => return Ok(None),
@@ -161,11 +156,17 @@ impl Duel {
     }
 }
 
-/// Hunts; tells `found` each kind of difference once.
+/// Hunts with rounds that `round` makes of a seed and a length; tells `found` each kind of
+/// difference once.
 ///
 /// # Errors
 /// If a server cannot be reached.
-pub fn hunt(hunt: Hunt, duel: &mut Duel, mut found: impl FnMut(Found)) -> io::Result<Sum> {
+pub fn hunt(
+    hunt: Hunt,
+    duel: &mut Duel,
+    round: impl Fn(u64, usize) -> Round,
+    mut found: impl FnMut(Found),
+) -> io::Result<Sum> {
     let mut seen = BTreeSet::new();
     hunt.rounds(|seed| {
         let round = round(seed, hunt.length);

@@ -2,7 +2,7 @@
 
 use super::operations;
 use super::request::{Check, Request, key, kind};
-use super::setup::{INDEXES_MAX, SPACES_MAX, Space, drop_index};
+use super::setup::{INDEXES_MAX, SPACES_MAX, Space, clean, drop_index, read_definitions};
 use super::value::Value;
 use super::values;
 use crate::random::rng::Rng;
@@ -14,6 +14,10 @@ pub struct Round {
     pub spaces: Vec<Space>,
     /// The requests, those that make the spaces first.
     pub requests: Vec<Request>,
+    /// What removes whatever the round before has left.
+    pub clean: Vec<Request>,
+    /// What reads the data at the end.
+    pub reads: Vec<Request>,
 }
 
 /// The round of this seed with about so many requests.
@@ -34,7 +38,11 @@ pub fn round(seed: u64, length: usize) -> Round {
         };
         requests.push(request);
     }
-    Round { spaces, requests }
+    let mut reads = read_definitions();
+    for space in &spaces {
+        reads.extend(space.indexes.iter().map(|index| space.read_all(index.id)));
+    }
+    Round { spaces, requests, clean: clean(), reads }
 }
 
 /// A change of a definition in the middle of a round.

@@ -27,6 +27,7 @@ pub mod kind {
     pub const REPLACE: u8 = 3;
     pub const UPDATE: u8 = 4;
     pub const DELETE: u8 = 5;
+    pub const AUTH: u8 = 7;
     pub const CALL_16: u8 = 6;
     pub const UPSERT: u8 = 9;
     pub const CALL: u8 = 10;
@@ -54,6 +55,8 @@ pub struct Request {
     pub request_type: u8,
     /// Its body, if it has the form that bodies have.
     pub body: Vec<(u8, Value)>,
+    /// The user and the password, in place of the body, of a login by `chap-sha1`.
+    pub login: Option<(String, String)>,
     /// Other bytes in place of the body.
     pub raw: Option<Vec<u8>>,
     /// What of its reply is compared.
@@ -63,7 +66,13 @@ pub struct Request {
 impl Request {
     /// A request whose reply is compared exactly.
     pub fn new(request_type: u8, body: Vec<(u8, Value)>) -> Request {
-        Request { request_type, body, raw: None, check: Check::Exact }
+        Request { request_type, body, login: None, raw: None, check: Check::Exact }
+    }
+
+    /// A login by `chap-sha1`: the body depends on the connection.
+    pub fn login(user: &str, password: &str) -> Request {
+        let login = Some((user.to_owned(), password.to_owned()));
+        Request { login, ..Request::new(kind::AUTH, Vec::new()) }
     }
 
     /// The body's bytes.
@@ -94,6 +103,9 @@ impl Request {
 
     /// The request as one line.
     pub fn line(&self) -> String {
+        if let Some((user, _)) = &self.login {
+            return format!("LOGIN {user}");
+        }
         let name = name(self.request_type);
         let Some(raw) = &self.raw else {
             let body = self.body.iter().map(|(key, value)| shown(key_name(*key), value));

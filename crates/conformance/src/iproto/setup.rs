@@ -300,12 +300,12 @@ fn ids() -> impl Iterator<Item = u64> {
     FIRST_ID..FIRST_ID + SPACES_MAX as u64
 }
 
-fn put(request_type: u8, space: u64, tuple: Vec<Value>) -> Request {
+pub(super) fn put(request_type: u8, space: u64, tuple: Vec<Value>) -> Request {
     let body = vec![(key::SPACE_ID, Value::int(space)), (key::TUPLE, Value::Array(tuple))];
     Request::new(request_type, body)
 }
 
-fn delete(space: u64, key: Vec<Value>) -> Request {
+pub(super) fn delete(space: u64, key: Vec<Value>) -> Request {
     let body = vec![(key::SPACE_ID, Value::int(space)), (key::KEY, Value::Array(key))];
     Request::new(kind::DELETE, body)
 }
