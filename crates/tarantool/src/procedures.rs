@@ -373,10 +373,49 @@ fn undefined(name: &str, is_function: bool) -> BoxError {
         "compact",
         "exists",
     ];
-    let Some(of_space) = name.strip_prefix("box.space.") else {
-        return match is_function || name.starts_with("box.") {
-            true => error::unsupported_procedure(name),
-            false => error::no_such_procedure(name),
+    /// What `box` has besides.
+    const MODULES: [&str; 32] = [
+        "atomic",
+        "backup",
+        "begin",
+        "broadcast",
+        "cfg",
+        "commit",
+        "ctl",
+        "error",
+        "execute",
+        "feedback",
+        "func",
+        "index",
+        "internal",
+        "iproto",
+        "is_in_txn",
+        "lib",
+        "on_commit",
+        "on_rollback",
+        "once",
+        "prepare",
+        "read_view",
+        "rollback",
+        "runtime",
+        "savepoint",
+        "schema",
+        "sequence",
+        "session",
+        "slab",
+        "snapshot",
+        "stat",
+        "tuple",
+        "unprepare",
+    ];
+    if is_function {
+        return error::unsupported_procedure(name);
+    }
+    let Some(of_box) = name.strip_prefix("box.") else { return error::no_such_procedure(name) };
+    let Some(of_space) = of_box.strip_prefix("space.") else {
+        return match of_box.split(['.', ':']).next() {
+            Some(module) if MODULES.contains(&module) => error::unsupported_procedure(name),
+            _ => error::no_such_method(name),
         };
     };
     match of_space.rsplit_once([':', '.']) {

@@ -144,7 +144,7 @@ fn id_and_events() {
 
     out.clear();
     reply::event(&mut out, 9, b"box.status", Some(ARRAY)).unwrap();
-    assert_eq!(out[5..8], [0x81, 0x00, 76]);
+    assert_eq!(out[5..10], [0x82, 0x00, 76, 0x01, 9]);
     let decoded = decode(&out);
     assert_eq!(decoded.header.request_type, request_type::EVENT);
     assert_eq!((decoded.event_key, decoded.event_data), (Some(&b"box.status"[..]), Some(ARRAY)));
