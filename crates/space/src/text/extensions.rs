@@ -24,6 +24,20 @@ pub(super) fn write(out: &mut String, kind: i8, bytes: &[u8]) -> bool {
     text.map(|text| out.push_str(&text)).is_some()
 }
 
+/// The text of a UUID's bytes.
+pub fn uuid_text(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(36);
+    for byte in bytes {
+        if HYPHENS.contains(&out.len()) {
+            out.push('-');
+        }
+        for half in [byte >> 4, byte & 0x0f] {
+            out.extend(char::from_digit(half.into(), 16));
+        }
+    }
+    out
+}
+
 fn uuid(bytes: &[u8]) -> Option<String> {
     (bytes.len() == 16).then(|| uuid_text(bytes))
 }
