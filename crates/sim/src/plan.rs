@@ -255,17 +255,14 @@ impl Plan {
         plan.add_producers(random, canary);
         plan.add_spaces(random, canary);
         plan.add_definitions(random, canary);
-        plan.bind_spaces(random, canary);
+        plan.bind_spaces(canary);
         plan
     }
 
-    /// A foreign key between spaces whose definitions stay. With a generator of its own.
-    fn bind_spaces(&mut self, random: &Random, canary: Canary) {
-        let mut more = Random::new(random.clone().next_u64() ^ 0xf0e1);
-        let is_fit = self.spaces.is_some() && self.space_habits.redefine.is_none();
-        let may_be = canary == Canary::None && is_fit && more.chance(1, 3);
-        self.space_habits.binds = may_be || canary == Canary::UncheckedKeys;
+    /// A foreign key between spaces whose definitions stay.
+    fn bind_spaces(&mut self, canary: Canary) {
         if canary == Canary::UncheckedKeys {
+            self.space_habits.binds = true;
             // It takes three to meet, in a certain order.
             (self.space_clients, self.steps) = (8, 3_000);
         }

@@ -246,12 +246,6 @@ fn a_read_that_a_commit_skips_is_caught() {
     assert_caught(Canary::SkippedRead, 200, 11);
 }
 
-/// A child names its parent also if what a commit repeats finds other tuples than before.
-#[test]
-fn a_commit_that_does_not_check_foreign_keys_is_caught() {
-    assert_caught(Canary::UncheckedKeys, 300, 6);
-}
-
 /// A crash leaves all of a transaction on spaces, or nothing of it.
 #[test]
 fn a_commit_in_two_records_is_caught() {
