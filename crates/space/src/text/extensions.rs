@@ -124,20 +124,6 @@ fn interval(bytes: &[u8]) -> Option<String> {
     Some(out)
 }
 
-/// The text of a UUID's bytes.
-pub fn uuid_text(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(36);
-    for byte in bytes {
-        if HYPHENS.contains(&out.len()) {
-            out.push('-');
-        }
-        for half in [byte >> 4, byte & 0x0f] {
-            out.extend(char::from_digit(half.into(), 16));
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
