@@ -397,7 +397,7 @@ unsafe extern "C-unwind" fn rep(state: State) -> c_int {
         if length <= SHORT {
             let mut short = [0; SHORT];
             let mut rest = &mut short[..length];
-            while rest.len() > unit {
+            while rest.len() > text.len() {
                 let (one, others) = rest.split_at_mut(unit);
                 one[..text.len()].copy_from_slice(text);
                 one[text.len()..].copy_from_slice(between);
