@@ -77,6 +77,9 @@ pub(crate) unsafe extern "C-unwind" fn tostring(state: State) -> c_int {
 pub(crate) unsafe extern "C-unwind" fn load(state: State) -> c_int {
     // SAFETY: Lua calls it with a live state. The text stays on the stack.
     unsafe {
+        if lua_isstring(state, 1) == 0 {
+            luaL_checktype(state, 1, LUA_TFUNCTION);
+        }
         lua_settop(state, 2);
         let core = core(state);
         let mut default = c"=(load)".as_ptr();
@@ -84,7 +87,6 @@ pub(crate) unsafe extern "C-unwind" fn load(state: State) -> c_int {
             // Its own text is its name.
             default = lua_tolstring(state, 1, std::ptr::null_mut());
         } else {
-            luaL_checktype(state, 1, LUA_TFUNCTION);
             check_depth(state, core);
             lua_pushnil(state);
             lua_pushcclosure(state, read_all, 1);

@@ -35,15 +35,16 @@ pub(crate) enum Captured<'a> {
     Position(usize),
 }
 
+/// No string of Lua has more than 2^31 bytes. Small, because each match begins with an array of them.
 #[derive(Clone, Copy, Debug)]
 struct Capture {
-    start: usize,
-    length: isize,
+    start: u32,
+    length: i32,
 }
 
 /// Lengths of captures that are not bytes.
-const UNFINISHED: isize = -1;
-const POSITION: isize = -2;
+const UNFINISHED: i32 = -1;
+const POSITION: i32 = -2;
 
 /// A pattern at work on a text.
 pub(crate) struct Matcher<'a, L> {
@@ -110,8 +111,8 @@ impl<'a, L: Look> Matcher<'a, L> {
         let Capture { start, length } = self.captures[number];
         match length {
             UNFINISHED => Err(Fault::Wrong("unfinished capture")),
-            POSITION => Ok(Captured::Position(start + 1)),
-            length => Ok(Captured::Bytes(&self.text[start..start + length as usize])),
+            POSITION => Ok(Captured::Position(start as usize + 1)),
+            length => Ok(Captured::Bytes(&self.text[start as usize..][..length as usize])),
         }
     }
 
@@ -326,7 +327,7 @@ impl<'a, L: Look> Matcher<'a, L> {
         for _ in 0..length / BYTES_PER_STEP {
             self.step()?;
         }
-        let captured = &self.text[start..start + length];
+        let captured = &self.text[start as usize..][..length];
         self.text[s..].starts_with(captured).then_some(s + length)
     }
 
@@ -363,12 +364,12 @@ impl<'a, L: Look> Matcher<'a, L> {
         }
     }
 
-    fn open(&mut self, s: usize, p: usize, length: isize) -> Option<usize> {
+    fn open(&mut self, s: usize, p: usize, length: i32) -> Option<usize> {
         let Some(capture) = self.captures.get_mut(self.level) else {
             self.fail("too many captures");
             return None;
         };
-        *capture = Capture { start: s, length };
+        *capture = Capture { start: s as u32, length };
         self.level += 1;
         let found = self.run(s, p);
         if found.is_none() {
@@ -383,7 +384,7 @@ impl<'a, L: Look> Matcher<'a, L> {
             self.fail("invalid pattern capture");
             return None;
         };
-        self.captures[number].length = (s - self.captures[number].start) as isize;
+        self.captures[number].length = (s - self.captures[number].start as usize) as i32;
         let found = self.run(s, p);
         if found.is_none() {
             self.captures[number].length = UNFINISHED;
@@ -467,5 +468,14 @@ fn is_in_class(byte: u8, class: u8) -> bool {
 
 /// Whether a pattern is more than the bytes that it consists of.
 pub(crate) fn is_pattern(text: &[u8]) -> bool {
-    text.iter().any(|byte| b"^$*+?.([%-".contains(byte))
+    const IS_SPECIAL: [bool; 256] = {
+        let mut is_special = [false; 256];
+        let mut rest: &[u8] = b"^$*+?.([%-";
+        while let [byte, others @ ..] = rest {
+            is_special[*byte as usize] = true;
+            rest = others;
+        }
+        is_special
+    };
+    text.iter().any(|&byte| IS_SPECIAL[usize::from(byte)])
 }

@@ -257,8 +257,9 @@ unsafe extern "C-unwind" fn gsub(state: State) -> c_int {
             Some(rest) => (rest, true),
             None => (pattern, false),
         };
-        let mut result = Buffer::take(Stack::of(state), BUFFER);
         let mut matcher = Matcher::new(text, pattern, (*core).steps_left, Asks(core));
+        // There is none before the first match.
+        let mut result = None;
         // What is before `copied` is in the result.
         let (mut at, mut copied, mut count) = (0, 0, 0);
         while count < count_max {
@@ -267,8 +268,10 @@ unsafe extern "C-unwind" fn gsub(state: State) -> c_int {
             match found {
                 Ok(Some(end)) => {
                     count += 1;
+                    let result =
+                        result.get_or_insert_with(|| Buffer::take(Stack::of(state), BUFFER));
                     result.add(&text[copied..at]);
-                    add_replacement(state, &matcher, (at, end), kind, &mut result);
+                    add_replacement(state, &matcher, (at, end), kind, result);
                     matcher.left = (*core).steps_left;
                     copied = end;
                     at = if end > at { end } else { at + 1 };
@@ -280,10 +283,14 @@ unsafe extern "C-unwind" fn gsub(state: State) -> c_int {
                 break;
             }
         }
-        result.add(&text[copied..]);
-        spend(state, core, result.bytes().len() / BYTES_PER_STEP);
-        result.push();
-        result.keep(BUFFER);
+        if let Some(mut result) = result {
+            result.add(&text[copied..]);
+            spend(state, core, result.bytes().len() / BYTES_PER_STEP);
+            result.push();
+            result.keep(BUFFER);
+        } else {
+            lua_pushvalue(state, 1);
+        }
         lua_pushnumber(state, count as f64);
     }
     2
@@ -369,6 +376,8 @@ unsafe fn add_template(
 unsafe extern "C-unwind" fn rep(state: State) -> c_int {
     /// LuaJIT has no longer strings.
     const BYTES_MAX: usize = 0x7fff_ff00;
+    /// Put together without a buffer.
+    const SHORT: usize = 128;
     // SAFETY: Lua calls it with a live state. The arguments stay on the stack.
     unsafe {
         let text = check_bytes(state, 1);
@@ -385,6 +394,19 @@ unsafe extern "C-unwind" fn rep(state: State) -> c_int {
             return 1;
         }
         let core = core(state);
+        if length <= SHORT {
+            let mut short = [0; SHORT];
+            let mut rest = &mut short[..length];
+            while rest.len() > text.len() {
+                let (one, others) = rest.split_at_mut(unit);
+                one[..text.len()].copy_from_slice(text);
+                one[text.len()..].copy_from_slice(between);
+                rest = others;
+            }
+            rest[..text.len()].copy_from_slice(text);
+            push_bytes(state, &short[..length]);
+            return 1;
+        }
         lua_settop(state, 3);
         let mut result = Buffer::take(Stack::of(state), BUFFER);
         result.reserve(length);

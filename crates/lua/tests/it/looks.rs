@@ -63,7 +63,8 @@ impl Host for Looker {
     }
 }
 
-fn thread_time() -> Duration {
+/// Processor time of this thread.
+pub fn thread_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: The time has room for the answer.
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };

@@ -127,3 +127,38 @@ fn same(bodies: &[&str]) {
         assert_eq!(here, there, "{body}");
     }
 }
+
+/// How long functions take beside LuaJIT's, in nanoseconds of the thread:
+/// `cargo test -p ladon-lua --profile fast --test it speed -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints figures"]
+fn speed_beside_luajit() {
+    for (name, call) in [
+        ("find", "string.find('user:1234:name', ':%d+:')"),
+        ("find plain", "string.find('user:1234:name', 'name', 1, true)"),
+        ("match", "string.match('user:1234:name', '^(%a+):(%d+)')"),
+        ("gsub", "string.gsub('hello world foo bar', '%w+', '<%0>')"),
+        ("gsub of nothing", "string.gsub('hello world foo bar', '%d+', '')"),
+        ("gsub with a function", "string.gsub('hello world foo bar', '%w+', string.upper)"),
+        ("gmatch", "string.gmatch('a,b,c,d', '[^,]+')()"),
+        ("format", "string.format('%s:%d:%.2f', 'k', i, 1.5)"),
+        ("rep", "string.rep('ab', 10)"),
+        ("tostring", "tostring(i % 100)"),
+        ("concat", "table.concat({'a', 'b', 'c', 'd'}, ',')"),
+        ("sort", "table.sort({3, 1, 4, 1, 5, 9, 2, 6})"),
+    ] {
+        let body = format!("for i = 1, 300000 do local x = {call} end return ''");
+        let time = |run: &dyn Fn() -> String| {
+            let begin = crate::looks::thread_time();
+            run();
+            crate::looks::thread_time() - begin
+        };
+        let (mut here, mut there) = (std::time::Duration::MAX, std::time::Duration::MAX);
+        for _ in 0..7 {
+            here = here.min(time(&|| check_patterns::of_vm(&body, &[])));
+            there = there.min(time(&|| check_patterns::of_luajit(&body, &[])));
+        }
+        let each = |time: std::time::Duration| time.as_nanos() / 300_000;
+        println!("{name}: {} ns, LuaJIT's own {} ns", each(here), each(there));
+    }
+}
