@@ -221,10 +221,11 @@ fn tuples_have_a_size_and_are_counted() {
     }
     let info = node.run(&mut client, "INFO keyspace");
     assert!(info.contains("db0:keys=2,"), "{info}");
+    // A transaction holds the spaces of its own keys only.
     assert_eq!(node.run(&mut client, "MULTI"), "+OK");
     assert_eq!(node.run(&mut client, "INFO keyspace"), "+QUEUED");
     let info = node.run(&mut client, "EXEC");
-    assert!(info.contains("db0:keys=2,"), "{info}");
+    assert!(info.contains("db0:keys=1,"), "{info}");
 }
 
 #[test]

@@ -36,9 +36,10 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     }
 }
 
-/// Tuples of mounted spaces, which are keys as well.
+/// Tuples of mounted spaces, which are keys as well. A transaction holds the spaces of its own keys
+/// only, so there they are not counted.
 fn tuples(ctx: &mut Ctx<'_>) -> usize {
-    if !ctx.keyspace().spaces.has_mounts() {
+    if ctx.in_exec || !ctx.keyspace().spaces.has_mounts() {
         return 0;
     }
     let catalog = mounted::catalog(ctx);
