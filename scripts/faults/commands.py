@@ -55,6 +55,30 @@ LONG = b"x" * 50_000_000
 LONG_CLASS = b"*[" + b"bc" * 500_000 + b"]*"
 
 
+LONG_ARGUMENTS = {
+    "HSET": ("HSET", "long", "field", LONG),
+    "RPUSH": ("RPUSH", "list", LONG),
+    "SADD": ("SADD", "set", LONG),
+    "XADD": ("XADD", "stream", "*", "field", LONG),
+    "ZADD": ("ZADD", "sorted", "1", LONG),
+    "GEOADD": ("GEOADD", "geo", "1", "1", LONG),
+    "SETRANGE": ("SETRANGE", "range", "0", LONG),
+    "PFADD": ("PFADD", "counter", LONG),
+}
+
+
+@fault("HSET, RPUSH, SADD, XADD, ZADD, GEOADD, SETRANGE, PFADD with an argument of 50 MB: longest GET of another client",
+       "at most twice Redis' in the same run")
+def long_arguments(bench):
+    told, is_right = [], True
+    for name, request in LONG_ARGUMENTS.items():
+        did, right = beside_redis(bench, lambda client: client("SET", "k", "v"),
+                                  lambda client: (client(*request), client("DEL", request[1])), factor=2)
+        told.append("%s %s" % (name, did))
+        is_right &= right
+    return "; ".join(told), is_right
+
+
 def while_matching(bench, work):
     """The longest GET of another client while names of 1,000 bytes are matched with the class."""
     server = bench.ladon("--io-threads", "1")
