@@ -33,6 +33,16 @@ impl Settings {
         effective.collect()
     }
 
+    /// A setting's value for a line of the log: cut if it is long, and `None` if it is a secret.
+    pub fn for_log(&self, name: &str) -> Option<String> {
+        /// Characters that are shown.
+        const SHOWN_MAX: usize = 200;
+        let setting = TABLE.iter().find(|setting| setting.name == name)?;
+        let value = self.draft().shared_text(setting);
+        let is_hidden = setting.sensitive && !value.is_empty();
+        (!is_hidden).then(|| value.chars().take(SHOWN_MAX).collect())
+    }
+
     /// The effective settings as a TOML file that would set them, each with its origin in a
     /// comment. Secrets, settings that another one includes and fixed ones are comments.
     pub fn to_toml(&self) -> String {

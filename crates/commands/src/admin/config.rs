@@ -71,14 +71,11 @@ fn tell(ctx: &Ctx<'_>, changed: &[&'static str]) {
         return;
     }
     let Some(left_out) = SELDOM.may_say(ctx.now_ms) else { return };
-    let effective = ctx.node.settings.effective();
-    let changed = effective.iter().filter(|setting| changed.contains(&setting.name));
-    let changed: Vec<String> = changed
-        .map(|setting| match &setting.value {
-            Some(value) => format!("{} '{value}'", setting.name),
-            None => format!("{} (not shown)", setting.name),
-        })
-        .collect();
+    let shown = |&name: &&str| match ctx.node.settings.for_log(name) {
+        Some(value) => format!("{name} '{value}'"),
+        None => format!("{name} (not shown)"),
+    };
+    let changed: Vec<String> = changed.iter().map(shown).collect();
     let info = &ctx.session.info;
     tracing::info!(
         "CONFIG SET by client id={} addr={}: {}{}",

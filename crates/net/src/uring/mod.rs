@@ -58,9 +58,9 @@ pub struct UringBackend {
 /// multishot receive again.
 const SHORT_RECEIVES: u8 = 64;
 
-/// Receives of a new connection that take only one buffer each: nobody knows yet who it is. Two are
-/// enough for the owner to pause one that sends on and on.
-const FIRST_RECEIVES: u8 = 2;
+/// Receives of a new connection that take only one buffer each: nobody knows yet who it is. One that
+/// sends on and on is paused after the second; the next receive was asked for before.
+const FIRST_RECEIVES: u8 = 8;
 
 struct Connection {
     socket: Arc<Socket>,

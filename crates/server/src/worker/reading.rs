@@ -11,8 +11,9 @@ use crate::connection::Connection;
 use crate::queues::WaitsFor;
 
 /// Bytes that a connection which is about to be closed may still send, all of which are discarded:
-/// with unread ones in the kernel, its last reply might be lost.
-const DISCARDED_BYTES_MAX: usize = 1 << 20;
+/// with unread ones in the kernel, its last reply might be lost. More than this is a flood, which
+/// would have every receive buffer of the thread in use.
+const DISCARDED_BYTES_MAX: usize = 64 << 10;
 
 impl Worker {
     /// Queues connections again whose reason to be held up is gone.
