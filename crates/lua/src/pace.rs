@@ -25,9 +25,13 @@ pub(crate) const STEPS: c_int = 4096;
 /// command, the hook) needs more.
 const STACK_BYTES_MAX: usize = 1 << 20;
 
+/// What nested data of `cjson` and `cmsgpack` may take besides: these count their levels themselves,
+/// and as many as they allow take up to 1.6 MB in a build without optimizations.
+const NESTED_BYTES_MAX: usize = 2 << 20;
+
 /// The stack that a thread should have that runs scripts: all that they take, and as much as any
 /// thread has for what they call.
-pub const THREAD_STACK_BYTES: usize = STACK_BYTES_MAX + (2 << 20);
+pub const THREAD_STACK_BYTES: usize = STACK_BYTES_MAX + NESTED_BYTES_MAX + (2 << 20);
 
 /// A handler of an error may go so much deeper than what has raised it.
 const HANDLER_BYTES: usize = 32 << 10;
@@ -95,6 +99,20 @@ pub(crate) unsafe fn check_depth(state: State, core: *mut Core) {
     // SAFETY: As promised.
     unsafe {
         if depth(core) > STACK_BYTES_MAX {
+            luaL_error(state, c"C stack overflow".as_ptr());
+        }
+    }
+}
+
+/// As [`check_depth`], of a level of nested data, which a library counts itself.
+///
+/// # Safety
+/// As for [`crate::stack`].
+#[inline]
+pub(crate) unsafe fn check_nested_depth(state: State, core: *mut Core) {
+    // SAFETY: As promised.
+    unsafe {
+        if depth(core) > STACK_BYTES_MAX + NESTED_BYTES_MAX {
             luaL_error(state, c"C stack overflow".as_ptr());
         }
     }

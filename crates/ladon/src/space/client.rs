@@ -13,6 +13,7 @@ use thiserror::Error;
 
 const SPACE: u32 = 280;
 const INDEX: u32 = 288;
+const TRUNCATE: u32 = 330;
 /// Where users' spaces begin.
 const FIRST_ID: u32 = 512;
 /// The user that owns what is created.
@@ -230,11 +231,13 @@ impl Client {
         .map(drop)
     }
 
-    /// Drops the secondary indexes, the primary one, and the space.
+    /// Drops the secondary indexes, the primary one, the note of how often it was emptied, and the
+    /// space.
     pub fn drop_space(&mut self, space: &SpaceRow) -> Result<(), ClientError> {
         for (id, _) in self.index_rows(space)?.into_iter().rev() {
             self.delete(INDEX, &key(&[space.id, id]))?;
         }
+        self.delete(TRUNCATE, &key(&[space.id]))?;
         self.delete(SPACE, &key(&[space.id]))
     }
 }

@@ -15,7 +15,7 @@ use std::io::Write as _;
 use std::marker::PhantomData;
 use std::{mem, ptr, slice};
 
-use crate::pace::{check_depth, spend};
+use crate::pace::{check_nested_depth, spend};
 use crate::vm::core;
 use mlua::ffi;
 pub(crate) use mlua::ffi::lua_State;
@@ -242,7 +242,7 @@ impl<'call> Stack<'call> {
     #[inline]
     pub(crate) fn check_depth(self) {
         // SAFETY: see the head of the file.
-        unsafe { check_depth(self.state, core(self.state)) }
+        unsafe { check_nested_depth(self.state, core(self.state)) }
     }
 
     /// Raises an error with the place in the script before its text.
