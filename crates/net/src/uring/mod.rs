@@ -200,9 +200,11 @@ impl UringBackend {
                 }
             }
             Ok(received) => {
+                let is_new = connection.first_receives != 0;
                 connection.first_receives = connection.first_receives.saturating_sub(1);
                 if received.fills_its_buffer() {
-                    if connection.single_buffers != 0 {
+                    // A new one that fills its buffer is a fast sender already.
+                    if is_new || connection.single_buffers != 0 {
                         connection.single_buffers = SHORT_RECEIVES;
                     }
                 } else {

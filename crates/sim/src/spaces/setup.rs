@@ -169,14 +169,14 @@ fn definitions(binds: bool) -> Vec<(u32, Vec<u8>)> {
     write::uint(&mut filler, 0);
     write::str(&mut filler, b"");
     definitions.push((system::SPACE_SEQUENCE, filler));
-    // Guests may do everything with spaces and functions.
+    // Guests may do everything: read, write, execute, log in, and create, drop and alter.
     let mut privilege = Vec::new();
     write::array(&mut privilege, 5);
     write::uint(&mut privilege, 1);
     write::uint(&mut privilege, 0);
     write::str(&mut privilege, b"universe");
     write::uint(&mut privilege, 0);
-    write::uint(&mut privilege, 31);
+    write::uint(&mut privilege, 255);
     definitions.push((system::PRIV, privilege));
     definitions
 }
