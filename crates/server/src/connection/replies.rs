@@ -70,7 +70,7 @@ impl Replies {
     }
 
     /// Closes the group of replies written so far. They may leave when `gate` has passed what they
-    /// depend on. No later reply overtakes an earlier one but by [`Connection::overtake`].
+    /// depend on. No later reply overtakes an earlier one but by [`Replies::overtake`].
     #[inline]
     pub(crate) fn mark(&mut self, gate: Gate, positions: Positions) {
         let end = self.output_end();
