@@ -55,7 +55,7 @@ impl Part {
         self.collation.is_strict() && self.path.is_empty()
     }
 
-    /// As [`part_of`], of a part with a path; `hint` says which element of an array.
+    /// As `part_of`, of a part with a path; `hint` says which element of an array.
     pub(crate) fn value_of<'a>(&self, tuple: &'a [u8], hint: u64) -> &'a [u8] {
         let value = match self.path.behind_each() {
             Some(steps) => Elements::at(tuple, hint).and_then(|value| path::follow(value, steps)),
