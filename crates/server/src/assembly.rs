@@ -9,7 +9,7 @@ use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::node::{Node, NodeParts};
 use ladon_platform::Clock;
 use ladon_settings::Settings;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// What a node consists of, besides its data and its log.
 pub struct Assembly {
@@ -50,7 +50,8 @@ impl Assembly {
         let Assembly { settings, clock, threads, stop, run_id, io_backend, recovered_keys } = self;
         let Recovered { keyspace, log, report } = recovered;
         log.set_sync_every(sync_every(settings.gate()));
-        let node_cell: Arc<OnceLock<Arc<Node>>> = Arc::default();
+        // The node holds the checkpointer, so the checkpointer must not hold the node.
+        let node_cell: Arc<OnceLock<Weak<Node>>> = Arc::default();
         let checkpointer = Arc::new(Checkpointer::new(
             Arc::clone(keyspace),
             Arc::clone(log),
@@ -58,7 +59,10 @@ impl Assembly {
             Arc::clone(&clock),
             Box::new({
                 let node = Arc::clone(&node_cell);
-                move || node.get().map_or(0, |node| node.stats.iter().map(|s| s.dirty.get()).sum())
+                move || {
+                    let node = node.get().and_then(Weak::upgrade);
+                    node.map_or(0, |node| node.stats.iter().map(|s| s.dirty.get()).sum())
+                }
             }),
         ));
         let durability = Arc::new(LogDurability {
@@ -80,7 +84,7 @@ impl Assembly {
         });
         prepare(&mut node)?;
         let node = Arc::new(node);
-        let _ = node_cell.set(Arc::clone(&node));
+        let _ = node_cell.set(Arc::downgrade(&node));
         Ok(Assembled { node, checkpointer })
     }
 }

@@ -16,6 +16,7 @@ fn file() -> &'static Path {
 fn with_synced_file(seed: u64) -> SimDisk {
     let disk = SimDisk::new(seed);
     disk.create_dir_all(Path::new(DIR)).unwrap();
+    disk.sync_dir(Path::new("/")).unwrap();
     let handle = disk.create_new(file()).unwrap();
     handle.write_all_at(&[b'a'; 16], 0).unwrap();
     handle.sync_data().unwrap();
@@ -57,6 +58,22 @@ fn unsynced_names_survive_or_not_each_for_itself() {
         outcomes.insert((there(new), there(renamed)));
     }
     assert_eq!(outcomes.len(), 4);
+}
+
+#[test]
+fn a_directory_whose_name_was_not_synced_goes_with_all_that_is_in_it() {
+    let mut left = 0;
+    for seed in 0..100 {
+        let disk = with_synced_file(seed);
+        let (inner, kept) = (Path::new("/d/inner"), Path::new("/d/inner/kept"));
+        disk.create_dir_all(inner).unwrap();
+        disk.create_new(kept).unwrap().sync_data().unwrap();
+        disk.sync_dir(inner).unwrap();
+        disk.power_cut();
+        assert!(disk.contents(file()).is_some(), "its own directory was synced");
+        left += u32::from(disk.contents(kept).is_some());
+    }
+    assert!((20..80).contains(&left), "left {left} times of 100");
 }
 
 #[test]
