@@ -17,6 +17,8 @@ pub(crate) struct Memory {
     /// Large blocks that there are, by the power of two of what an instruction takes to go through
     /// one.
     large: [u32; usize::BITS as usize],
+    /// As [`Memory::largest`].
+    largest: usize,
     spare: [Spare; SPARE_CLASSES],
 }
 
@@ -39,13 +41,14 @@ impl Memory {
     pub(crate) fn new(max: usize, on_much: unsafe extern "C" fn(*mut Memory)) -> Memory {
         let none = Spare { first: null_mut(), count: 0 };
         let spare = [none; SPARE_CLASSES];
-        Memory { used: 0, max, since_look: 0, on_much, large: [0; usize::BITS as usize], spare }
+        let large = [0; usize::BITS as usize];
+        Memory { used: 0, max, since_look: 0, on_much, large, largest: 0, spare }
     }
 
     /// The bytes of the longest string there is, to its power of two, or a part of those of the
     /// largest table; 0 if none is large.
     pub(crate) fn largest(&self) -> usize {
-        self.large.iter().rposition(|&count| count != 0).map_or(0, |power| 1 << power)
+        self.largest
     }
 
     /// A block has another size than before; 0 for none.
@@ -57,6 +60,8 @@ impl Memory {
         if new > LARGE_BYTES {
             self.large[weight(new).ilog2() as usize] += 1;
         }
+        let power = self.large.iter().rposition(|&count| count != 0);
+        self.largest = power.map_or(0, |power| 1 << power);
     }
 
     /// A block for so many bytes; null if there is none.

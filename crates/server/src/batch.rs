@@ -11,6 +11,7 @@ use ladon_kernel::command::spec::{CommandSpec, KeyPositions, Part};
 use ladon_kernel::node::Node;
 use ladon_record::KeyHash;
 use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
+use ladon_tarantool::GUEST_PACKET_BYTES_MAX;
 use std::ops::Range;
 
 /// Enough requests to hide memory latency, few enough that the batch's buckets stay in the cache.
@@ -282,11 +283,7 @@ impl Batch {
             if buffer.is_empty() {
                 return Gathered::Drained;
             }
-            let announced = frame::announced(buffer).unwrap_or(0);
-            let iproto = connection.dialect.iproto_mut();
-            let bytes_max =
-                iproto.map_or(of_all, |it| it.session.packet_bytes_max(node, announced, of_all));
-            let end = match frame::next(buffer, bytes_max) {
+            let end = match next_packet(&mut connection.dialect, buffer, node, of_all) {
                 frame::Progress::Complete { end, .. } => start + end,
                 frame::Progress::Incomplete { needed } => {
                     connection.expected = needed;
@@ -343,6 +340,22 @@ impl Batch {
             lookahead.advance(&self.keys, next);
             lookahead.advance_inside(&self.insides, next);
         }
+    }
+}
+
+/// The packet that `unread` begins with, if it is no longer than the client may send.
+#[inline]
+fn next_packet(dialect: &mut Dialect, unread: &[u8], node: &Node, of_all: u64) -> frame::Progress {
+    let next = frame::next(unread, of_all);
+    if let frame::Progress::Complete { start, end } = next
+        && (end - start) as u64 <= GUEST_PACKET_BYTES_MAX
+    {
+        return next;
+    }
+    let announced = frame::announced(unread).unwrap_or(0);
+    match dialect.iproto_mut() {
+        Some(it) => frame::next(unread, it.session.packet_bytes_max(node, announced, of_all)),
+        None => next,
     }
 }
 

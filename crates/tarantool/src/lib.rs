@@ -37,4 +37,4 @@ pub use execute::execute;
 pub use order::Order;
 pub use packet::Packet;
 pub use requests::{RequestFacts, compat_document};
-pub use session::{Session, Unfinished};
+pub use session::{GUEST_PACKET_BYTES_MAX, Session, Unfinished};

@@ -65,10 +65,22 @@ const fn facts(
     RequestFacts { request_type, writes, is_quick, status }
 }
 
+/// Places in [`REQUESTS`] by the request's type, and one behind its end for those that are not there.
+static PLACES: [u8; 128] = {
+    let mut places = [REQUESTS.len() as u8; 128];
+    let mut at = 0;
+    while at < REQUESTS.len() {
+        places[REQUESTS[at].request_type as usize] = at as u8;
+        at += 1;
+    }
+    places
+};
+
 /// The facts of a request of this type.
 #[inline]
 pub(crate) fn facts_of(request_type: u32) -> RequestFacts {
-    let known = REQUESTS.iter().find(|facts| facts.request_type == request_type);
+    let place = PLACES.get(request_type as usize).copied();
+    let known = place.and_then(|place| REQUESTS.get(usize::from(place)));
     known.copied().unwrap_or(facts(request_type, IS_QUICK, Status::Absent("")))
 }
 
@@ -177,6 +189,9 @@ mod tests {
         for (at, facts) in REQUESTS.iter().enumerate() {
             assert!(types::name(facts.request_type).is_some());
             assert_eq!(facts_of(facts.request_type), *facts, "row {at}");
+        }
+        for unknown in [0, 127, 128, u32::MAX] {
+            assert_eq!(facts_of(unknown).status, Status::Absent(""), "{unknown}");
         }
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(crate) const VERSION: &str = "2.11.0";
 
 /// The largest packet of a client that has not logged in: as an argument over RESP.
-const GUEST_PACKET_BYTES_MAX: u64 = 16 << 10;
+pub const GUEST_PACKET_BYTES_MAX: u64 = 16 << 10;
 
 /// A connection's state, as requests know it.
 pub struct Session {

@@ -45,7 +45,7 @@ pub(super) struct RunHost<'h, 'a> {
     ctx: &'h mut Ctx<'a>,
     task: Task<'h>,
     pump: Option<Pump<'a>>,
-    wanted: Wanted,
+    wanted: &'h mut Wanted,
     proto: Proto,
     /// A command that writes was admitted: from then on none is refused for lack of memory.
     wrote: bool,
@@ -88,11 +88,12 @@ struct Refusal {
 }
 
 impl<'h, 'a> RunHost<'h, 'a> {
+    #[inline]
     pub(super) fn new(
         ctx: &'h mut Ctx<'a>,
         task: Task<'h>,
         pump: Option<Pump<'a>>,
-        wanted: Wanted,
+        wanted: &'h mut Wanted,
     ) -> RunHost<'h, 'a> {
         let began_ns = ctx.local.began_ns(ctx.node);
         RunHost {

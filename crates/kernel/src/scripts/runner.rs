@@ -96,7 +96,7 @@ pub fn run(
     let (script, pump) = (ScriptRun::default(), ctx.pump.take());
     ctx.local.script = Some(script);
     ctx.in_exec = true;
-    let mut host = RunHost::new(ctx, task, pump, wanted);
+    let mut host = RunHost::new(ctx, task, pump, &mut wanted);
     let mut refusals = 0;
     // As if it had been refused a lock at its end.
     let mut rehearses = cfg!(debug_assertions) && rehearses && !in_exec;
