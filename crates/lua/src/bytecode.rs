@@ -273,7 +273,7 @@ mod tests {
                 luaL_loadbuffer(state, body.as_ptr().cast(), body.len(), c"@user_script".as_ptr());
             assert_eq!(loaded, LUA_OK, "{body}");
             let to = (&raw mut dump).cast::<c_void>();
-            let dumped: c_int = lua_dump_(state, crate::vm::collect_dump, to);
+            let dumped: c_int = lua_dump_(state, crate::compile::collect_dump, to);
             assert_eq!(dumped, 0, "{body}");
             lua_close(state);
         }

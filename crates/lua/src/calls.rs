@@ -1,12 +1,12 @@
 //! Functions of Lua's base that call Lua from C: `xpcall`, `load` and coroutines. Each checks how
 //! deep the thread's stack is, and none leaves the hook switched off.
 
+use crate::core::{Core, core};
 use crate::libraries::buffer::Buffer;
 use crate::libraries::stack::{Stack, upvalue};
 use crate::pace::{check_depth, has_room_for_handler, may_go_on, spend};
 use crate::run::raise_stop;
 use crate::stack::{State, bytes, push_bytes, raise_where, set_function};
-use crate::vm::{Core, core};
 use mlua::ffi::*;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;

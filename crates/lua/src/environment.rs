@@ -1,23 +1,16 @@
 //! The table `redis`, and `math.random`.
 
-use crate::LogLevel;
+use crate::core::{Core, FunctionHandle, RegisteredFunction, core};
+use crate::digest::hex;
+use crate::host::LogLevel;
 use crate::pace::spend;
+use crate::reply;
 use crate::run::{raise_stop, stop};
 use crate::stack::{State, bytes, push_bytes, push_error, raise, set_function, set_number};
-use crate::vm::{Core, FunctionHandle, RegisteredFunction, core};
-use crate::{hex, reply};
 use ladon_resp::{Proto, write_double, write_i64};
 use mlua::ffi::*;
 use sha1::{Digest as _, Sha1};
 use std::ffi::{CStr, c_int};
-
-/// What a library registers while its code runs.
-#[derive(Debug, Default)]
-pub(crate) struct Registering {
-    /// Its code runs now.
-    pub(crate) is_open: bool,
-    pub(crate) functions: Vec<RegisteredFunction>,
-}
 
 const LEVELS: [(&CStr, LogLevel); 4] = [
     (c"LOG_DEBUG", LogLevel::Debug),

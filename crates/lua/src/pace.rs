@@ -9,16 +9,16 @@
 //! Where C calls Lua, the thread's stack grows by a frame of C. [`check_depth`] refuses to go deeper
 //! than [`STACK_BYTES_MAX`], with the words of Lua's own limit.
 
+use crate::core::{Core, core};
 use crate::memory::Memory;
 use crate::run::{self, raise_stop, set_hook, stop};
 use crate::stack::State;
-use crate::vm::{Core, core};
 use mlua::ffi::*;
 use std::ffi::c_int;
 
 /// Instructions, and steps of C functions, from one [`Host::tick`] to the next.
 ///
-/// [`Host::tick`]: crate::Host::tick
+/// [`Host::tick`]: crate::host::Host::tick
 pub(crate) const STEPS: c_int = 4096;
 
 /// Bytes of a thread's stack that a script takes at most where C calls Lua. What it calls there (a

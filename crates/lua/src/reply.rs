@@ -1,8 +1,8 @@
 //! A command's reply, as values of Lua.
 
+use crate::core::core;
 use crate::pace::spend;
 use crate::stack::{State, push_bytes};
-use crate::vm::core;
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};
 

@@ -1,8 +1,8 @@
 //! A script's result, as a reply.
 
+use crate::core::core;
 use crate::pace::spend;
 use crate::stack::{State, bytes, raw_field};
-use crate::vm::core;
 use ladon_resp::{Proto, Reply};
 use mlua::ffi::*;
 

@@ -1,10 +1,11 @@
 //! Running a script: from `KEYS` and `ARGV` to the reply.
 
+use crate::core::{Core, core};
+use crate::host::Host;
 use crate::pace::{self, has_room_for_handler, hook};
+use crate::result;
 use crate::stack::{State, bytes, push_bytes, raw_field};
-use crate::vm::{Core, core};
 use crate::words::{self, Words};
-use crate::{Host, result};
 use ladon_resp::{Proto, Reply};
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};

@@ -17,12 +17,13 @@
 //! ones that know these tables.
 
 use crate::calls::{self, xpcall};
+use crate::compile::load;
+use crate::core::{Places, core};
 use crate::environment::{self, random, randomseed};
 use crate::libraries::{self, strings, tables};
 use crate::pace::{check_depth, spend, tick};
 use crate::run::{enter, finish, on_error};
 use crate::stack::{State, bytes, push_bytes, raise, raise_where, raw_field, set_function};
-use crate::vm::{Places, core, load};
 use crate::words::REUSED_WORDS_MAX;
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};

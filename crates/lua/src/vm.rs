@@ -1,16 +1,17 @@
 //! The virtual machine of one thread.
 
-use crate::bytecode::Traits;
-use crate::environment::Registering;
+use crate::compile::{Chunk, Code};
+use crate::core::{Core, FunctionHandle, Places, RegisteredFunction, Registering};
+use crate::host::Host;
 use crate::memory::{Memory, allocate, collect_at};
 use crate::pace::{self, STEPS, look_soon};
 use crate::run::{self, Ended, Frame, ON_ERROR, call_protected, with_host};
-use crate::stack::{State, bytes, push_bytes};
+use crate::stack::State;
 use crate::words::{Reused, Words};
-use crate::{Host, bytecode, libraries, sandbox};
+use crate::{libraries, sandbox};
 use ladon_resp::{Proto, Reply};
 use mlua::ffi::*;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::ops::{Deref, DerefMut};
 use std::ptr::null_mut;
 
@@ -49,114 +50,11 @@ impl ScriptHandle {
     }
 }
 
-/// A function of a library.
-#[derive(Clone, Debug)]
-pub struct FunctionHandle(pub(crate) c_int);
-
 /// What a library has registered.
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     /// Its functions, in the order of their registration.
     pub functions: Vec<RegisteredFunction>,
-}
-
-/// One call of `redis.register_function`.
-#[derive(Clone, Debug)]
-pub struct RegisteredFunction {
-    /// Its name, as given.
-    pub name: Vec<u8>,
-    /// Its description, if it has one.
-    pub description: Option<Vec<u8>>,
-    /// The names of its flags, in lower case.
-    pub flags: Vec<Vec<u8>>,
-    /// To run it.
-    pub handle: FunctionHandle,
-}
-
-/// The state that functions find when Lua calls them. Its beginning is the allocator's.
-#[repr(C)]
-pub(crate) struct Core {
-    pub(crate) memory: Memory,
-    /// The machine's own thread of Lua.
-    pub(crate) state: State,
-    /// Steps of C functions until the host is asked.
-    pub(crate) steps_left: u32,
-    /// Where the script began on the thread's stack.
-    pub(crate) stack_begin: usize,
-    /// While a script runs.
-    pub(crate) host: Option<*mut dyn Host>,
-    pub(crate) is_stopped: bool,
-    /// How often the hook is called; 0 for never.
-    pub(crate) hook_instructions: c_int,
-    /// Scripts that ran since the last one that was not short.
-    pub(crate) short_row: u32,
-    /// As [`run::pace_collector`] chose; 0 before.
-    pub(crate) collector_pause: c_int,
-    /// The globals `KEYS` and `ARGV` are those of a script that ran.
-    pub(crate) has_keys: bool,
-    pub(crate) reused: Reused,
-    /// The last run got new tables for its words.
-    pub(crate) makes_tables: bool,
-    /// As `redis.setresp` chose.
-    pub(crate) proto: Proto,
-    /// What the function that is entered works on.
-    pub(crate) frame: *mut c_void,
-    pub(crate) places: Places,
-    /// LuaJIT's `string.format` and `table.concat`.
-    pub(crate) own_format: Option<lua_CFunction>,
-    pub(crate) own_concat: Option<lua_CFunction>,
-    /// Space for a call of a command: its reply,
-    pub(crate) reply: Vec<u8>,
-    /// its arguments, which live on Lua's stack and in `numbers`,
-    pub(crate) arguments: Vec<&'static [u8]>,
-    pub(crate) numbers: Vec<u8>,
-    /// State of `math.random`, of 48 bits.
-    pub(crate) random: u64,
-    /// What it was before a script chose another one.
-    pub(crate) random_before: Option<u64>,
-    /// Settings of the `cjson` that all scripts have, and whether this script has changed them.
-    pub(crate) json_settings: *mut c_void,
-    pub(crate) has_json_settings: bool,
-    pub(crate) registering: Registering,
-    pub(crate) version: String,
-}
-
-/// The registry's numbers of values that are needed often.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Places {
-    pub(crate) enter: c_int,
-    pub(crate) finish: c_int,
-    pub(crate) load: c_int,
-    pub(crate) on_error: c_int,
-    pub(crate) tostring: c_int,
-    /// Lua's own `next`.
-    pub(crate) next: c_int,
-    /// What scripts see as globals.
-    pub(crate) globals: c_int,
-    /// The names `KEYS` and `ARGV`.
-    pub(crate) keys: c_int,
-    pub(crate) argv: c_int,
-    /// From each read-only table to the table that has its fields.
-    pub(crate) protected: c_int,
-    /// The metatable of the table that scripts see as globals, and where else it may read: what the
-    /// code of a library sees while it is loaded.
-    pub(crate) globals_metatable: c_int,
-    pub(crate) globals_of_libraries: c_int,
-    /// What scripts see as globals that only index `KEYS`, `ARGV` and `redis`, and its own `KEYS`
-    /// and `ARGV`.
-    pub(crate) direct_globals: c_int,
-    pub(crate) reused_keys: c_int,
-    pub(crate) reused_argv: c_int,
-    /// What scripts see as the metatable of the globals.
-    pub(crate) shown_metatable: c_int,
-}
-
-/// The core of a state.
-pub(crate) unsafe fn core(state: State) -> *mut Core {
-    let mut memory = null_mut();
-    // SAFETY: The state is live. Its allocator was given the address of its core.
-    unsafe { lua_getallocf(state, &raw mut memory) };
-    memory.cast()
 }
 
 /// The core that a state's allocator knows too. Lua's callbacks change it while [`Vm`] runs
@@ -479,96 +377,4 @@ impl Drop for Vm {
         // SAFETY: Nobody has the state any more.
         unsafe { lua_close(self.state) }
     }
-}
-
-/// A compiled chunk.
-struct Code {
-    /// Its number in the registry.
-    function: c_int,
-    /// Where it finds its words if it is a script.
-    words: Words,
-    is_short: bool,
-    is_quick: bool,
-}
-
-/// Text to be compiled.
-struct Chunk<'a> {
-    body: &'a [u8],
-    name: &'static [u8],
-    is_script: bool,
-    /// Its code, for as long as this takes to look at it.
-    dump: Vec<u8>,
-    result: Result<Code, String>,
-}
-
-impl Chunk<'_> {
-    /// Longer scripts are not looked at.
-    const LOOKED_AT_MAX: usize = 64 << 10;
-
-    /// Looks at the code of the script at the top, and gives it the globals that it may have.
-    /// Returns where it finds its words, and what is known of it otherwise.
-    ///
-    /// # Safety
-    /// As for [`crate::stack`].
-    unsafe fn set_globals(&mut self, state: State) -> (Words, Traits) {
-        if !self.is_script || self.body.len() > Chunk::LOOKED_AT_MAX {
-            return (Words::Globals, Traits::default());
-        }
-        // SAFETY: As promised. Errors of the dump end in it, and what collects it lives as long.
-        let traits = unsafe {
-            let function = lua_gettop(state);
-            let dumped = lua_dump_(state, collect_dump, (&raw mut self.dump).cast());
-            lua_settop(state, function);
-            let traits = bytecode::traits(&self.dump);
-            if dumped != 0 || !traits.only_indexes {
-                return (Words::Globals, Traits::default());
-            }
-            lua_rawgeti_(state, LUA_REGISTRYINDEX, (*core(state)).places.direct_globals);
-            lua_setfenv(state, function);
-            traits
-        };
-        (Words::Reused, traits)
-    }
-}
-
-/// `lua_Writer` (Lua 5.1 manual): appends a part of a dump to a `Vec`.
-pub(crate) unsafe extern "C-unwind" fn collect_dump(
-    _: State,
-    part: *const c_void,
-    length: usize,
-    to: *mut c_void,
-) -> c_int {
-    // SAFETY: So many bytes are there, and the caller of `lua_dump` gave the address of a `Vec`.
-    unsafe {
-        let part = std::slice::from_raw_parts(part.cast::<u8>(), length);
-        (*to.cast::<Vec<u8>>()).extend_from_slice(part);
-    }
-    0
-}
-
-/// Compiles the chunk of [`Core::frame`].
-pub(crate) unsafe extern "C-unwind" fn load(state: State) -> c_int {
-    // SAFETY: `Vm::compile` has put a chunk there, which lives until this returns. No value that
-    // must be dropped is alive where an error may be raised.
-    unsafe {
-        let chunk = &mut *(*core(state)).frame.cast::<Chunk<'_>>();
-        if chunk.body.starts_with(b"\x1b") {
-            chunk.result = Err("bytecode is not accepted".to_owned());
-            return 0;
-        }
-        // A string of Lua's, so that the machine's limit covers it.
-        push_bytes(state, chunk.body);
-        let body = bytes(state, -1).unwrap_or_default();
-        let status =
-            luaL_loadbuffer(state, body.as_ptr().cast(), body.len(), chunk.name.as_ptr().cast());
-        if status == LUA_OK {
-            let (words, Traits { is_short, is_quick, .. }) = chunk.set_globals(state);
-            let function = luaL_ref(state, LUA_REGISTRYINDEX);
-            chunk.result = Ok(Code { function, words, is_short, is_quick });
-        } else {
-            let text = bytes(state, -1).unwrap_or(b"unknown error");
-            chunk.result = Err(String::from_utf8_lossy(text).into_owned());
-        }
-    }
-    0
 }

@@ -1,7 +1,7 @@
 //! How a script or a function gets its keys and arguments.
 
+use crate::core::Core;
 use crate::stack::{State, push_bytes};
-use crate::vm::Core;
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};
 

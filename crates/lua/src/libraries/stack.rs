@@ -15,8 +15,8 @@ use std::io::Write as _;
 use std::marker::PhantomData;
 use std::{mem, ptr, slice};
 
+use crate::core::core;
 use crate::pace::{check_nested_depth, spend};
-use crate::vm::core;
 use mlua::ffi;
 pub(crate) use mlua::ffi::lua_State;
 

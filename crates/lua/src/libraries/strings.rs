@@ -4,10 +4,10 @@
 use super::buffer::Buffer;
 use super::pattern::{BYTES_PER_STEP, Captured, Fault, Look, Matcher, is_pattern};
 use super::stack::{Stack, upvalue};
+use crate::core::{Core, core};
 use crate::pace::{STEPS, check_depth, may_go_on, spend};
 use crate::run::raise_stop;
 use crate::stack::{State, bytes, push_bytes, raise_where};
-use crate::vm::{Core, core};
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};
 

@@ -4,9 +4,9 @@
 use super::buffer::Buffer;
 use super::pattern::BYTES_PER_STEP;
 use super::stack::{Stack, upvalue};
+use crate::core::{Core, core};
 use crate::pace::{check_depth, spend};
 use crate::stack::{State, bytes};
-use crate::vm::{Core, core};
 use mlua::ffi::*;
 use std::ffi::c_int;
 

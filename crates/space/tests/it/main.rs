@@ -3,4 +3,3 @@
 mod check;
 mod check_paths;
 mod corpus;
-mod module_graph;
