@@ -4,6 +4,7 @@
 
 use ladon_kernel::command::args::is;
 use ladon_kernel::command::error::{CommandError, CommandResult};
+use ladon_kernel::command::flags::Flags;
 use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
 use ladon_kernel::node::{CheckpointError, Shutdown};
@@ -16,7 +17,7 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::with_locks("bgsave", LockNeed::None, bgsave),
     Code::with_locks("bgrewriteaof", LockNeed::None, bgrewriteaof),
     Code::with_locks("lastsave", LockNeed::None, lastsave),
-    Code::with_locks("shutdown", LockNeed::None, shutdown),
+    Code::with_locks("shutdown", LockNeed::None, shutdown).with(Flags::BUSY_UNLESS_NOSAVE),
 ];
 
 fn save(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {

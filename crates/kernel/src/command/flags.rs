@@ -27,6 +27,8 @@ impl Flags {
     pub const NO_ASYNC_LOADING: Flags = Flags(1 << 16);
     pub const PUBSUB: Flags = Flags(1 << 17);
     pub const NO_MANDATORY_KEYS: Flags = Flags(1 << 18);
+    /// Runs beside a long script only with the argument `NOSAVE`. Not shown.
+    pub const BUSY_UNLESS_NOSAVE: Flags = Flags(1 << 24);
     /// With one key, takes over the memory of a long value instead of a copy. Not shown.
     pub const TAKES_OVER: Flags = Flags(1 << 25);
     /// Runs a script, whose commands may do anything. Not shown.

@@ -250,7 +250,7 @@ impl Worker {
             }
             (spec, _) => spec,
         };
-        if spec.name == "shutdown" {
+        if spec.flags.has(Flags::BUSY_UNLESS_NOSAVE) {
             return args[1..].iter().any(|word| word.eq_ignore_ascii_case(b"nosave"));
         }
         spec.flags.has(Flags::ALLOW_BUSY) && matches!(spec.locks, LockNeed::None)
