@@ -5,7 +5,7 @@ use crate::error;
 use crate::packet::{Decoded, Packet};
 use crate::requests::facts_of;
 use crate::session::Session;
-use crate::statements::Running;
+use crate::statements::{Ended, Running};
 use ladon_iproto::reply::{self, ServerId, feature};
 use ladon_iproto::request::{Delete, Request, Update, Upsert};
 use ladon_iproto::{Header, RequestError, request_type};
@@ -54,18 +54,17 @@ pub fn execute(
         depends: catalog.changed,
         schema_version: catalog.version,
         long: None,
-        again: None,
     };
     let done = running.run(&header, request, out);
     // Errors show the user's rights as well.
     let depends = running.depends.max(running.session.rights_changed());
     let (long, version) = (running.long.take(), running.schema_version);
-    if let Some(flow) = running.again.take() {
+    if let Err(Ended::Again(flow)) = done {
         out.truncate(before);
         return Outcome::new(depends, flow);
     }
     running.end_preparing();
-    if let Err(told) = done {
+    if let Err(Ended::Error(told)) = done {
         out.truncate(before);
         thread.local.stats.count_error(told.message.as_bytes());
         error::write(out, header.sync, version, &told);
@@ -103,10 +102,10 @@ impl Running<'_, '_> {
         header: &Header,
         request: Result<Request<'_>, RequestError>,
         out: &mut Vec<u8>,
-    ) -> Result<(), BoxError> {
+    ) -> Result<(), Ended> {
         let version = self.schema_version;
         if header.schema_version != 0 && header.schema_version != version {
-            return Err(error::wrong_schema_version(header.schema_version, version));
+            return Err(error::wrong_schema_version(header.schema_version, version).into());
         }
         check_stream(header)?;
         let request = request.map_err(|error| error::of_request(&error))?;
@@ -167,7 +166,7 @@ impl Running<'_, '_> {
         header: &Header,
         request: &Request<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), BoxError> {
+    ) -> Result<(), Ended> {
         let version = self.schema_version;
         match request {
             Request::Watch(key) => self.watch(key, out)?,
@@ -178,7 +177,7 @@ impl Running<'_, '_> {
                 reply::ok(out, self.sync, version);
             }
             Request::Commit(Some(true)) => {
-                return Err(error::unsupported("synchronous transactions"));
+                return Err(error::unsupported("synchronous transactions").into());
             }
             Request::Commit(_) => {
                 self.commit()?;
@@ -190,15 +189,15 @@ impl Running<'_, '_> {
             }
             Request::Eval(_) => {
                 self.rights()?.check_evaluation()?;
-                return Err(error::unsupported("EVAL: it has no Lua yet"));
+                return Err(error::unsupported("EVAL: it has no Lua yet").into());
             }
             Request::Execute(_) | Request::Prepare(_) => {
                 let name = request_type::name(header.request_type).unwrap_or("EXECUTE");
-                return Err(error::unsupported(&format!("{name}: it has no SQL yet")));
+                return Err(error::unsupported(&format!("{name}: it has no SQL yet")).into());
             }
             _ => {
                 let name = request_type::name(header.request_type).unwrap_or("this request");
-                return Err(error::unsupported(name));
+                return Err(error::unsupported(name).into());
             }
         }
         Ok(())
@@ -210,7 +209,7 @@ impl Running<'_, '_> {
         id: SpaceId,
         statement: Statement<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), BoxError> {
+    ) -> Result<(), Ended> {
         let written = self.write(id, statement)?;
         let tuple = statement.shown(&written);
         let data = reply::begin_data(out, self.sync, self.schema_version);
@@ -218,6 +217,6 @@ impl Running<'_, '_> {
             out.extend_from_slice(tuple.bytes());
         }
         data.finish(out, u32::from(tuple.is_some()))
-            .map_err(|error| crate::error::illegal(&error.to_string()))
+            .map_err(|error| crate::error::illegal(&error.to_string()).into())
     }
 }

@@ -2,7 +2,7 @@
 //! definition takes long for each time.
 
 use crate::error;
-use crate::statements::{Running, check_write};
+use crate::statements::{Ended, Running, check_write};
 use ladon_engine::{
     DefinitionTurn, Garbage, Preparation, PreparationLimits, Progress, SpaceCell, described_space,
 };
@@ -38,18 +38,18 @@ impl Running<'_, '_> {
         &mut self,
         id: SpaceId,
         statement: Statement<'_>,
-    ) -> Result<Option<Box<Preparing>>, BoxError> {
+    ) -> Result<Option<Box<Preparing>>, Ended> {
         if !matches!(id, system::SPACE | system::INDEX | system::TRUNCATE) {
             return Ok(None);
         }
         let Some(cell) = self.defined_cell(id, statement)? else { return Ok(None) };
         let (owner, now_ms) = (self.session.client().0, self.thread.now_ms);
         if self.session.has_left && self.session.preparing.is_some() {
-            return Err(error::client_has_left());
+            return Err(error::client_has_left().into());
         }
         if cell.is_claimed_beside(owner, now_ms) {
             self.discard_broken();
-            return Err(self.run_again(Flow::AwaitsCommit));
+            return Err(Ended::Again(Flow::AwaitsCommit));
         }
         let is_much_left = self.thread.node.lazy_free.definition_bytes() > LEFT_BYTES_MAX;
         let is_early = |preparing: &Preparing, has_begun: bool| {
@@ -57,25 +57,25 @@ impl Running<'_, '_> {
         };
         let waits = |it: &Preparing| is_early(it, it.preparation.is_some());
         if self.session.preparing.as_deref().is_some_and(waits) {
-            return Err(self.run_again(Flow::AwaitsCommit));
+            return Err(Ended::Again(Flow::AwaitsCommit));
         }
         let Some(written) = self.foreseen(id, statement)? else { return Ok(None) };
         let had_begun = self.session.preparing.is_some();
         let Some(mut preparing) = self.begin_or_go_on(id, &written, &cell) else { return Ok(None) };
         if self.session.has_left {
             self.discard(preparing);
-            return Err(error::client_has_left());
+            return Err(error::client_has_left().into());
         }
         if is_early(&preparing, had_begun) {
             let begun = preparing.preparation.take();
             self.thread.scratch.garbage.extend(begun.map(left));
             self.session.preparing = Some(preparing);
-            return Err(self.run_again(Flow::AwaitsCommit));
+            return Err(Ended::Again(Flow::AwaitsCommit));
         }
         // Who was broken off asks others to wait.
         if preparing.rounds > 0 && !preparing.preparation().claim(owner, now_ms) {
             self.session.preparing = Some(preparing);
-            return Err(self.run_again(Flow::AwaitsCommit));
+            return Err(Ended::Again(Flow::AwaitsCommit));
         }
         match preparing.preparation().go_on(self.limits().slice_work, now_ms) {
             Ok(Progress::Ready) => Ok(Some(preparing)),
@@ -87,15 +87,15 @@ impl Running<'_, '_> {
             Err(error) => {
                 self.depends = self.depends.max(preparing.preparation().depends());
                 self.discard(preparing);
-                Err(error)
+                Err(error.into())
             }
         }
     }
 
-    /// There is more to prepare: the request runs again. The error that this returns is not shown.
-    pub(crate) fn goes_on_preparing(&mut self, preparing: Box<Preparing>) -> BoxError {
+    /// There is more to prepare: the request runs again.
+    pub(crate) fn goes_on_preparing(&mut self, preparing: Box<Preparing>) -> Ended {
         self.session.preparing = Some(preparing);
-        self.run_again(Flow::GoesOn)
+        Ended::Again(Flow::GoesOn)
     }
 
     /// What the statement would write if it ran now. `None` if it would be refused.

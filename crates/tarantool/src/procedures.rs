@@ -7,7 +7,7 @@ use crate::error;
 use crate::long_count::{CountShape, Counted, LongCount};
 use crate::lua_value::LuaValue;
 use crate::session_settings;
-use crate::statements::{Running, Seen, not_shown, position_of};
+use crate::statements::{Ended, Running, Seen, position_of};
 use ladon_iproto::reply;
 use ladon_iproto::request::Call;
 use ladon_kernel::long::long_reply::LongReply;
@@ -34,11 +34,11 @@ impl Running<'_, '_> {
         call: &Call<'_>,
         is_16: bool,
         out: &mut Vec<u8>,
-    ) -> Result<(), BoxError> {
+    ) -> Result<(), Ended> {
         let name = String::from_utf8_lossy(call.name);
         self.rights()?.check_call(&name)?;
         if let Some(info) = self.server_info(&name) {
-            return self.reply_with_value(&info, is_16, out);
+            return Ok(self.reply_with_value(&info, is_16, out)?);
         }
         let is_function = self.rights()?.has_function(&name);
         let undefined = || undefined(&name, is_function);
@@ -59,7 +59,7 @@ impl Running<'_, '_> {
         };
         let passed = through_lua(call.arguments)?;
         if !has_object {
-            return Err(error::without_object(target.index.is_some(), target.method.name()));
+            return Err(error::without_object(target.index.is_some(), target.method.name()).into());
         }
         let mut arguments = Arguments::new(call.arguments, passed.as_deref())?;
         let of = (space, index);
@@ -93,7 +93,7 @@ impl Running<'_, '_> {
         arguments: &mut Arguments<'_>,
         is_16: bool,
         out: &mut Vec<u8>,
-    ) -> Result<(), BoxError> {
+    ) -> Result<(), Ended> {
         let (method, is_of_index) = (target.method, target.index.is_some());
         if method == Method::Select {
             return self.call_select(of, arguments, is_16, out);
@@ -102,7 +102,7 @@ impl Running<'_, '_> {
             return self.call_count(of, arguments, is_16, out);
         }
         if method == Method::Pairs {
-            return self.call_pairs(of, arguments);
+            return Ok(self.call_pairs(of, arguments)?);
         }
         let returned = self.call_method(of, is_of_index, method, arguments)?;
         let data = reply::begin_data(out, self.sync, self.schema_version);
@@ -120,7 +120,7 @@ impl Running<'_, '_> {
                 1
             }
         };
-        data.finish(out, count).map_err(|long| error::illegal(&long.to_string()))
+        Ok(data.finish(out, count).map_err(|long| error::illegal(&long.to_string()))?)
     }
 
     fn call_select(
@@ -129,7 +129,7 @@ impl Running<'_, '_> {
         arguments: &mut Arguments<'_>,
         is_16: bool,
         out: &mut Vec<u8>,
-    ) -> Result<(), BoxError> {
+    ) -> Result<(), Ended> {
         let (space, index) = of;
         let key = key_of(arguments.next()?)?;
         let options = Options::parse(arguments.next()?)?;
@@ -162,28 +162,25 @@ impl Running<'_, '_> {
         arguments: &mut Arguments<'_>,
         is_16: bool,
         out: &mut Vec<u8>,
-    ) -> Result<(), BoxError> {
+    ) -> Result<(), Ended> {
         let (space, index) = of;
         let key = key_of(arguments.next()?)?;
         let iterator = Options::iterator(arguments.next()?);
         let may_be_long = self.thread.local.replies_later;
-        let (has_long_reply, mut waits) = (self.session.has_long_reply, false);
+        let has_long_reply = self.session.has_long_reply;
         let counted = self.read(space, Seen::All, |space| {
             if space.index(0).is_none() {
-                return Ok(Counted::All(0));
+                return Ok(Some(Counted::All(0)));
             }
             let iterator = iterator?.unwrap_or_else(|| iterator_for(&key));
             let key = (&*key).into();
             let (offset, limit, after) = (0, u64::MAX, None);
             let selected = Selected { index, iterator, key, offset, limit, after };
             let counted = Counted::of(space, selected, may_be_long)?;
-            waits = has_long_reply && matches!(counted, Counted::TooMany(_));
-            if waits { Err(not_shown()) } else { Ok(counted) }
+            let waits = has_long_reply && matches!(counted, Counted::TooMany(_));
+            Ok((!waits).then_some(counted))
         });
-        if waits {
-            return Err(self.run_again(Flow::AwaitsReply));
-        }
-        let counted = counted?;
+        let counted = counted?.ok_or(Ended::Again(Flow::AwaitsReply))?;
         let shape = CountShape { sync: self.sync, schema_version: self.schema_version, is_16 };
         match counted {
             Counted::TooMany(counting) => {
@@ -194,7 +191,7 @@ impl Running<'_, '_> {
                 Ok(())
             }
             Counted::All(count) => {
-                shape.write(out, count).map_err(|long| error::illegal(&long.to_string()))
+                Ok(shape.write(out, count).map_err(|long| error::illegal(&long.to_string()))?)
             }
         }
     }
@@ -205,7 +202,7 @@ impl Running<'_, '_> {
         is_of_index: bool,
         method: Method,
         arguments: &mut Arguments<'_>,
-    ) -> Result<Returned, BoxError> {
+    ) -> Result<Returned, Ended> {
         let (space, index) = of;
         let tuple = |tuple: Option<Tuple>| tuple.map_or(Returned::Nothing, Returned::Tuple);
         match method {
@@ -244,7 +241,7 @@ impl Running<'_, '_> {
                 let usage = "Usage space:upsert(tuple_key, ops)";
                 let (tuple, operations) = (arguments.next()?, arguments.next()?);
                 if let Some(extra) = arguments.next()? {
-                    return Err(extra_argument(extra));
+                    return Err(extra_argument(extra).into());
                 }
                 let (tuple, operations) = (a_table(tuple, usage)?, a_table(operations, usage)?);
                 let (tuple, operations) = (an_array(tuple)?, an_array(operations)?);
@@ -257,15 +254,15 @@ impl Running<'_, '_> {
                 Ok(tuple(self.write(space, Statement::Delete { index, key: &key })?.old))
             }
             Method::Len | Method::Bsize => {
-                self.call_size(of, method, is_of_index).map(Returned::Number)
+                Ok(Returned::Number(self.call_size(of, method, is_of_index)?))
             }
             Method::Min => {
                 let key = key_of(arguments.next()?)?;
-                self.read(space, Seen::All, |space| space.min(index, &key)).map(tuple)
+                Ok(tuple(self.read(space, Seen::All, |space| space.min(index, &key))?))
             }
             Method::Max => {
                 let key = key_of(arguments.next()?)?;
-                self.read(space, Seen::All, |space| space.max(index, &key)).map(tuple)
+                Ok(tuple(self.read(space, Seen::All, |space| space.max(index, &key))?))
             }
             Method::Random => {
                 // The same number finds the same tuple, as long as nothing changes.
@@ -273,7 +270,7 @@ impl Running<'_, '_> {
                     Some(number) => number.to_u32("box_index_random", 3)?.into(),
                     None => self.thread.local.rng.next_u64(),
                 };
-                self.read(space, Seen::All, |space| space.random(index, number)).map(tuple)
+                Ok(tuple(self.read(space, Seen::All, |space| space.random(index, number))?))
             }
         }
     }

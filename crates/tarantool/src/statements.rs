@@ -49,8 +49,6 @@ pub(crate) struct Running<'a, 'thread> {
     pub(crate) depends: Lsn,
     /// The reply, if it goes on after the request.
     pub(crate) long: Option<LongReply>,
-    /// How the request is to run again, instead of a reply.
-    pub(crate) again: Option<Flow>,
 }
 
 impl Running<'_, '_> {
@@ -158,12 +156,12 @@ impl Running<'_, '_> {
         &mut self,
         id: SpaceId,
         statement: Statement<'_>,
-    ) -> Result<Written, BoxError> {
+    ) -> Result<Written, Ended> {
         if id == system::SESSION_SETTINGS {
-            return self.write_settings(statement);
+            return Ok(self.write_settings(statement)?);
         }
         if self.is_in_transaction() {
-            return self.write_in_transaction(id, statement);
+            return Ok(self.write_in_transaction(id, statement)?);
         }
         self.check_takes_writes()?;
         let node = self.thread.node;
@@ -182,7 +180,7 @@ impl Running<'_, '_> {
             let run = |space: &mut Space| checked(space, statement);
             let (written, lsn) = node.keyspace.write_alone(self.catalog, id, scratch, run, append);
             self.depends = self.depends.max(lsn);
-            return written;
+            return Ok(written?);
         };
         let ids = [system::SEQUENCE_DATA, id];
         if let Some(mut tx) = node.keyspace.begin_writing_spaces(self.catalog, &ids, scratch)? {
@@ -190,15 +188,15 @@ impl Running<'_, '_> {
                 .and_then(|tuple| tx.write(id, |space| checked(space, with(statement, &tuple))));
             // If it failed, the sequence's number remains, and nothing else.
             self.depends = self.depends.max(tx.commit(append));
-            return written;
+            return Ok(written?);
         }
         // With the catalog that there is then.
-        Err(self.run_again(Flow::GoesOn))
+        Err(Ended::Again(Flow::GoesOn))
     }
 
     /// Runs a statement on a space whose tuples are definitions, unless there is something to
     /// prepare first.
-    fn define(&mut self, id: SpaceId, statement: Statement<'_>) -> Result<Written, BoxError> {
+    fn define(&mut self, id: SpaceId, statement: Statement<'_>) -> Result<Written, Ended> {
         let preparing = self.prepare(id, statement)?;
         let node = self.thread.node;
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
@@ -229,20 +227,13 @@ impl Running<'_, '_> {
             self.schema_version = catalog.version;
             self.depends = self.depends.max(catalog.changed);
         }
-        written
-    }
-
-    /// The request runs again. The error that this returns is not shown.
-    #[cold]
-    pub(crate) fn run_again(&mut self, flow: Flow) -> BoxError {
-        self.again = Some(flow);
-        not_shown()
+        Ok(written?)
     }
 
     /// Whether a commit has asked the writers of a space to wait.
-    fn check_stillness(&mut self, id: SpaceId) -> Result<(), BoxError> {
+    fn check_stillness(&mut self, id: SpaceId) -> Result<(), Ended> {
         if self.catalog.get(id).is_some_and(|cell| cell.is_kept_still(self.thread.now_ms)) {
-            return Err(self.run_again(Flow::AwaitsCommit));
+            return Err(Ended::Again(Flow::AwaitsCommit));
         }
         Ok(())
     }
@@ -255,11 +246,7 @@ impl Running<'_, '_> {
     }
 
     /// SELECT.
-    pub(crate) fn select(
-        &mut self,
-        select: &Select<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), BoxError> {
+    pub(crate) fn select(&mut self, select: &Select<'_>, out: &mut Vec<u8>) -> Result<(), Ended> {
         let id = self.space_id(select.space)?;
         let index = self.index_id(id, select.index)?;
         // An empty position is the one before all.
@@ -288,7 +275,7 @@ impl Running<'_, '_> {
         is_one_value: bool,
         shows_position: bool,
         out: &mut Vec<u8>,
-    ) -> Result<u32, BoxError> {
+    ) -> Result<u32, Ended> {
         let (sync, schema_version) = (self.sync, self.schema_version);
         let shape = Shape { sync, schema_version, is_one_value, shows_position };
         let data = reply::begin_data(out, sync, schema_version);
@@ -331,9 +318,9 @@ impl Running<'_, '_> {
         selected: &Selected,
         shows_position: bool,
         out: &mut Vec<u8>,
-    ) -> Result<Appended, BoxError> {
+    ) -> Result<Appended, Ended> {
         let is_alone = !self.thread.local.replies_later;
-        let (has_long_reply, mut waits) = (self.session.has_long_reply, false);
+        let has_long_reply = self.session.has_long_reply;
         let some = self.read(id, Seen::Tuples(selected), |space| {
             let (start, mut count, mut looked, mut last) = (out.len(), 0, 0, None);
             let mut selection = selected.of(space)?;
@@ -345,11 +332,7 @@ impl Running<'_, '_> {
                 };
                 let is_long = looked == TUPLES_MAX || out.len() - start >= BYTES_MAX;
                 if !is_alone && is_long {
-                    waits = has_long_reply;
-                    return match waits {
-                        true => Err(not_shown()),
-                        false => Ok(Appended::TooMany(space.clone())),
-                    };
+                    return Ok((!has_long_reply).then(|| Appended::TooMany(space.clone())));
                 }
                 looked += 1;
                 if let Some(tuple) = tuple {
@@ -362,12 +345,9 @@ impl Running<'_, '_> {
             let position = last.filter(|_| shows_position);
             let hint = selection.hint();
             let position = position.map(|last| index.position_at(last.bytes(), hint));
-            Ok(Appended::All { count, position })
+            Ok(Some(Appended::All { count, position }))
         });
-        match waits {
-            true => Err(self.run_again(Flow::AwaitsReply)),
-            false => some,
-        }
+        some?.ok_or(Ended::Again(Flow::AwaitsReply))
     }
 
     /// As `select_some`, of a view: what of its space the user may see. There are few.
@@ -407,9 +387,24 @@ enum Appended {
     TooMany(Space),
 }
 
-/// The error of a request that runs again.
-pub(crate) fn not_shown() -> BoxError {
-    error::illegal("the request runs again")
+/// What a request comes to that has no reply of its own.
+pub(crate) enum Ended {
+    /// An error.
+    Error(BoxError),
+    /// Nothing yet: it runs again.
+    Again(Flow),
+}
+
+impl From<BoxError> for Ended {
+    fn from(error: BoxError) -> Ended {
+        Ended::Error(error)
+    }
+}
+
+impl From<ladon_msgpack::Error> for Ended {
+    fn from(error: ladon_msgpack::Error) -> Ended {
+        Ended::Error(error.into())
+    }
 }
 
 /// The position after a tuple in an index.

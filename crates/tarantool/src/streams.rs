@@ -2,7 +2,7 @@
 
 use crate::access::Rights;
 use crate::error;
-use crate::statements::{Running, Seen, check_filler, check_read, check_write, puts, with};
+use crate::statements::{Ended, Running, Seen, check_filler, check_read, check_write, puts, with};
 use crate::transactions::Taken;
 use ladon_engine::{Commit, CommitPace, Interactive};
 use ladon_iproto::request::Begin;
@@ -57,11 +57,11 @@ impl Running<'_, '_> {
 
     /// COMMIT. Without a transaction, nothing happens. If it takes long, the request runs again,
     /// and does the next part of it.
-    pub(crate) fn commit(&mut self) -> Result<(), BoxError> {
+    pub(crate) fn commit(&mut self) -> Result<(), Ended> {
         self.end_overdue();
         let mut transaction = match self.session.transactions.take(self.stream) {
             Taken::Open(transaction) => transaction,
-            Taken::TimedOut => return Err(error::transaction_timeout()),
+            Taken::TimedOut => return Err(error::transaction_timeout().into()),
             Taken::None => return Ok(()),
         };
         let node = self.thread.node;
@@ -72,7 +72,7 @@ impl Running<'_, '_> {
         };
         if let Err(refusal) = admitted {
             transaction.roll_back(self.thread.scratch);
-            return Err(error::of_refusal(refusal, node));
+            return Err(error::of_refusal(refusal, node).into());
         }
         let pace = CommitPace::of_turn(self.thread.now_ms);
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
@@ -88,12 +88,12 @@ impl Running<'_, '_> {
                 // Definitions that changed are a conflict as well.
                 let definitions = node.schema_watchers.changed();
                 self.depends = self.depends.max(lsn).max(definitions);
-                return Err(error);
+                return Err(error.into());
             }
         };
         // As in Tarantool, a commit that has begun does not time out.
         self.session.transactions.put(self.stream, *transaction, None);
-        Err(self.run_again(flow))
+        Err(Ended::Again(flow))
     }
 
     /// ROLLBACK. Without a transaction, nothing happens.
