@@ -82,9 +82,8 @@ impl Running<'_, '_> {
         is_16: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), BoxError> {
-        let primary = self.read_any(space, Seen::Schema, |space| {
-            Ok(space.require_index(0).map(|_| ()))
-        })?;
+        let primary =
+            self.read_any(space, Seen::Schema, |space| Ok(space.require_index(0).map(|_| ())))?;
         match (primary, method) {
             (Err(missing), method) if method.needs_primary() => Err(missing),
             (Err(_), Method::Count | Method::Len) => self.reply_with_value(&[0], is_16, out),

@@ -1,7 +1,7 @@
 //! Requests on spaces: what clients ask, as data and as packets.
 
 use crate::plan::Redefine;
-use crate::spaces::contents::{HASHED, NAMING, NUMBERED, PLAIN, Row, SPACES, write_text};
+use crate::spaces::contents::{HASHED, NAMING, NUMBERED, PLAIN, Row, SPACES, USERS, write_text};
 use crate::spaces::definition::Definition;
 use ladon_iproto::client::write_request;
 use ladon_iproto::request::{
@@ -100,6 +100,29 @@ pub(crate) struct Habits {
     pub(crate) crowd: bool,
     /// There is `naming`, which a foreign key binds to `plain`, and they mostly work on these two.
     pub(crate) binds: bool,
+    /// Some of them are users of whom an admin changes the rights.
+    pub(crate) users: bool,
+}
+
+/// The user that a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// May do everything, but grant.
+    Guest,
+    Admin,
+    /// One of `USERS`.
+    User(usize),
+}
+
+impl Who {
+    /// The client's of this place.
+    pub(crate) fn at(place: usize, habits: Habits) -> Who {
+        match place {
+            0 if habits.users => Who::Admin,
+            place if habits.users && place <= USERS.len() => Who::User(place - 1),
+            _ => Who::Guest,
+        }
+    }
 }
 
 impl Habits {
