@@ -195,10 +195,15 @@ fn definitions(binds: bool) -> Vec<(u32, Vec<u8>)> {
     definitions
 }
 
-/// Tuples of `_user` and `_priv`: users who may log in, call and do nothing else yet.
+/// Tuples of `_user` and `_priv`: users who may log in, call, do what everybody may, such as write
+/// `_truncate`, and nothing else yet.
 fn users() -> impl Iterator<Item = (u32, Vec<u8>)> {
-    /// Execute, session and usage.
-    const RIGHTS: u8 = 4 | 8 | 16;
+    /// Also the right to have a role.
+    const EXECUTE: u8 = 4;
+    /// With session and usage.
+    const RIGHTS: u8 = EXECUTE | 8 | 16;
+    /// The role that everybody has.
+    const PUBLIC: u32 = 2;
     USERS.iter().flat_map(|(id, name)| {
         let mut user = Vec::new();
         write::array(&mut user, 7);
@@ -211,7 +216,9 @@ fn users() -> impl Iterator<Item = (u32, Vec<u8>)> {
         write::uint(&mut user, 0);
         let mut privilege = Vec::new();
         grant(&mut privilege, (*id, "universe", 0), RIGHTS);
-        [(system::USER, user), (system::PRIV, privilege)]
+        let mut role = Vec::new();
+        grant(&mut role, (*id, "role", PUBLIC), EXECUTE);
+        [(system::USER, user), (system::PRIV, privilege), (system::PRIV, role)]
     })
 }
 
