@@ -1,6 +1,6 @@
 //! What a seed decides once: size, settings and how severe the faults are.
 
-use crate::spaces::Habits;
+use crate::spaces::{Habits, USERS};
 use ladon_engine::{CommitLimits, PreparationLimits};
 use ladon_record::Gate;
 use ladon_server::Pace;
@@ -284,8 +284,8 @@ impl Plan {
         self.space_habits.users =
             may_be || matches!(canary, Canary::UncheckedRights | Canary::LostRevoke);
         if self.space_habits.users {
-            // One who grants, and two who are granted.
-            self.space_clients = self.space_clients.max(3);
+            // Besides one who grants, and may do everything as those before.
+            self.space_clients += USERS.len();
         }
     }
 

@@ -136,7 +136,7 @@ impl Client {
         let value = format!("{}:{}:{}", self.serial % 10, self.name, self.serial);
         let stream = random.below(3 * STREAMS as u64 / 2 + 1) as usize;
         if stream == 0 || stream > STREAMS {
-            if self.who == Who::Admin && random.chance(1, 4) {
+            if self.who == Who::Admin && random.chance(1, 6) {
                 return (0, Request::Define(Definition::some_grant(random, habits)));
             }
             let definition_in = match habits.redefine {

@@ -66,7 +66,14 @@ impl Definition {
         Definition::Grant {
             user: random.below(USERS.len() as u64) as usize,
             space: random.below(spaces) as usize,
-            rights: random.pick(&[0, right::READ, right::WRITE, ALL_RIGHTS, ALL_RIGHTS]),
+            rights: random.pick(&[
+                0,
+                right::READ,
+                right::WRITE,
+                ALL_RIGHTS,
+                ALL_RIGHTS,
+                ALL_RIGHTS,
+            ]),
         }
     }
 
@@ -185,7 +192,7 @@ impl Definition {
     }
 }
 
-const ALL_RIGHTS: u8 = right::READ | right::WRITE;
+pub(crate) const ALL_RIGHTS: u8 = right::READ | right::WRITE;
 
 /// Appends the primary key of what a user was granted of a space.
 pub(crate) fn grant_key(out: &mut Vec<u8>, user: usize, space: usize) {

@@ -21,6 +21,7 @@ use crate::plan::Plan;
 use crate::run::Report;
 use crate::threads::Threads;
 use client::Client;
+pub(crate) use contents::USERS;
 use journal::Journal;
 pub(crate) use journal::When;
 use ladon_engine::Keyspace;

@@ -4,7 +4,7 @@ use crate::node::SimNode;
 use crate::spaces::contents::{
     HASHED, NAMING, NUMBERED, PLAIN, Primary, Row, SPACES, State, Table, USERS,
 };
-use crate::spaces::definition::{grant, grant_key};
+use crate::spaces::definition::{ALL_RIGHTS, grant, grant_key};
 use crate::spaces::request::{Habits, Who, index, space};
 use ladon_engine::{Keyspace, Scratch};
 use ladon_iproto::auth::{Credentials, StoredPassword, scramble};
@@ -196,7 +196,7 @@ fn definitions(binds: bool) -> Vec<(u32, Vec<u8>)> {
 }
 
 /// Tuples of `_user` and `_priv`: users who may log in, call, do what everybody may, such as write
-/// `_truncate`, and nothing else yet.
+/// `_truncate`, and everything with the tuples of three spaces, at first.
 fn users() -> impl Iterator<Item = (u32, Vec<u8>)> {
     /// Also the right to have a role.
     const EXECUTE: u8 = 4;
@@ -218,7 +218,13 @@ fn users() -> impl Iterator<Item = (u32, Vec<u8>)> {
         grant(&mut privilege, (*id, "universe", 0), RIGHTS);
         let mut role = Vec::new();
         grant(&mut role, (*id, "role", PUBLIC), EXECUTE);
-        [(system::USER, user), (system::PRIV, privilege), (system::PRIV, role)]
+        let mut all = vec![(system::USER, user), (system::PRIV, privilege), (system::PRIV, role)];
+        all.extend([PLAIN, NUMBERED, HASHED].map(|space| {
+            let mut privilege = Vec::new();
+            grant(&mut privilege, (*id, "space", SPACES[space]), ALL_RIGHTS);
+            (system::PRIV, privilege)
+        }));
+        all
     })
 }
 
