@@ -272,7 +272,8 @@ impl Plan {
         self.space_habits.binds = may_be || canary == Canary::UncheckedKeys;
         if canary == Canary::UncheckedKeys {
             // Where two meet in a certain order, and nothing is refused.
-            (self.space_clients, self.steps) = (4, 1_500);
+            (self.space_clients, self.steps) = (6, 3_000);
+            (self.pace.batch_requests, self.pace.turn_ns) = (2, 0);
         }
     }
 

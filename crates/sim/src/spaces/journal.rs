@@ -538,7 +538,10 @@ impl Journal {
         let alone = self.operations.iter().filter(|it| it.is_firm()).all(|operation| {
             let Some(ran) = &operation.ran else { return false };
             if let Some(met) = ran.met {
-                return met <= kept;
+                // What a definition does not fit may have been there all the time.
+                let is_met_here =
+                    || shown_alone(&operation.request, found) == Some(ran.made.clone());
+                return met <= kept || is_met_here();
             }
             ran.position <= kept
                 || ran.is_refused

@@ -222,14 +222,18 @@ impl Request {
 
     /// A statement that shows the same whatever others change.
     pub(crate) fn of_no_conflict(random: &mut Random, value: &str, habits: Habits) -> Request {
+        // Most are about what the foreign key reads again.
+        let only_bound = habits.binds && random.chance(3, 4);
         loop {
             let request = statement(random, value, habits);
             let Request::Write(space, Statement { call, id, .. }) = &request else { continue };
             let is_quiet = matches!(call, Call::Replace | Call::Upsert)
                 || *call == Call::Insert && id.is_none();
             // A foreign key of these may conflict, and is to be asked.
-            let is_bound = habits.binds && matches!(*space, PLAIN | NAMING);
-            if is_quiet && (is_bound || matches!(*space, NUMBERED | HASHED)) {
+            let is_bound =
+                habits.binds && (*space == PLAIN || *space == NAMING && *call == Call::Upsert);
+            let is_other = !only_bound && matches!(*space, NUMBERED | HASHED);
+            if is_quiet && (is_bound || is_other) {
                 return request;
             }
         }
