@@ -348,3 +348,19 @@ def what_there_is_not(bench):
     guest = Iproto(port).ask(EVAL, {0x27: "return 1", 0x21: []})[0]
     says = [code and ("no Lua yet" in text or "no SQL yet" in text) for code, text in told]
     return "%s; %d" % ([code for code, _ in told], guest), all(says) and guest == DENIED
+
+
+def calls_without_rights(port):
+    boss = admin(port)
+    boss.make_space(512)
+    assert boss.insert(SPACE, [513, 1, "empty", "memtx", 0, {}, []])[0] == 0
+    boss.make_user(100, "caller", 4)
+    caller = user(port, "caller")
+    names = ["empty:get", "empty:count", "empty:pairs", "s512:get", "s512.index.pk:get", "s512.index.no:get"]
+    return tuple(caller.ask(CALL, {0x22: "box.space." + name, 0x21: [1]})[0] for name in names)
+
+
+@fault("CALL of methods without a right to the space, with and without a primary index", "errors 35, none, 32, 42, 42, 33: the index comes first")
+def index_before_rights(bench):
+    text, is_same, ours = beside(bench, calls_without_rights)
+    return text, is_same and ours == (35, 0, 32, DENIED, DENIED, 33)

@@ -37,6 +37,9 @@ pub struct Local {
     pub early_load_canary: bool,
     /// Testing only: nobody who waits with `XREAD` is served.
     pub unwoken_reader_canary: bool,
+    /// Testing only: writes in transactions on spaces need no right, which the simulator must
+    /// notice.
+    pub unchecked_rights_canary: bool,
     /// Testing only, with debug assertions: every command on data runs twice. The first time it is
     /// taken back, of which nobody must notice anything.
     pub rehearses: bool,
@@ -91,6 +94,7 @@ impl Local {
             late_subscription_canary: false,
             early_load_canary: false,
             unwoken_reader_canary: false,
+            unchecked_rights_canary: false,
             rehearses: false,
             monitored: Vec::new(),
             subscribers: Subscribers::default(),

@@ -435,7 +435,9 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::MissedWrites
         | Canary::UncheckedWrites
         | Canary::TuplesLost
-        | Canary::UncheckedKeys => return,
+        | Canary::UncheckedKeys
+        | Canary::UncheckedRights
+        | Canary::LostRevoke => return,
         Canary::IndexForgotten => return spaces::forget_indexes(keyspace),
         Canary::DeliveredTwice => &[b"x0", b"x1"],
         Canary::SentForgotten => &[b"y0", b"y1"],
@@ -582,6 +584,9 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
     if canary == Canary::UncheckedKeys {
         worker.plant_unchecked_keys();
     }
+    if canary == Canary::UncheckedRights {
+        worker.plant_unchecked_rights();
+    }
     if canary == Canary::UnwokenReader {
         worker.plant_unwoken_readers();
     }
@@ -630,6 +635,7 @@ fn open(
         .map_err(|error| format!("cannot open: {error}"))?;
     let prepare = |keyspace: &Keyspace| {
         keyspace.spaces.lost_tuples_canary.store(canary == Canary::TuplesLost, Relaxed);
+        keyspace.spaces.lost_revokes_canary.store(canary == Canary::LostRevoke, Relaxed);
     };
     recover(dir, 1, clock.unix_ms(), 1, prepare, &|_| {})
         .map_err(|error| format!("cannot recover: {error}"))

@@ -1,6 +1,6 @@
 //! What a seed decides once: size, settings and how severe the faults are.
 
-use crate::spaces::Habits;
+use crate::spaces::{Habits, USERS};
 use ladon_engine::{CommitLimits, PreparationLimits};
 use ladon_record::Gate;
 use ladon_server::Pace;
@@ -86,6 +86,10 @@ pub enum Canary {
     TuplesLost,
     /// A commit on spaces does not check the foreign keys of what it repeats.
     UncheckedKeys,
+    /// A write in a transaction on spaces needs no right.
+    UncheckedRights,
+    /// Recovery forgets what was revoked since the checkpoint.
+    LostRevoke,
 }
 
 /// Which definitions of spaces clients change besides the usual.
@@ -255,16 +259,34 @@ impl Plan {
         plan.add_producers(random, canary);
         plan.add_spaces(random, canary);
         plan.add_definitions(random, canary);
-        plan.bind_spaces(canary);
+        plan.bind_spaces(random, canary);
+        plan.add_users(random, canary);
         plan
     }
 
-    /// A foreign key between spaces whose definitions stay.
-    fn bind_spaces(&mut self, canary: Canary) {
+    /// A foreign key between spaces whose definitions stay. With a generator of its own.
+    fn bind_spaces(&mut self, random: &Random, canary: Canary) {
+        let mut more = Random::new(random.clone().next_u64() ^ 0xf0e1);
+        let is_fit = self.spaces.is_some() && self.space_habits.redefine.is_none();
+        let may_be = canary == Canary::None && is_fit && more.chance(1, 3);
+        self.space_habits.binds = may_be || canary == Canary::UncheckedKeys;
         if canary == Canary::UncheckedKeys {
-            self.space_habits.binds = true;
-            // It takes three to meet, in a certain order.
-            (self.space_clients, self.steps) = (8, 3_000);
+            // Where two meet in a certain order, and nothing is refused.
+            (self.space_clients, self.steps) = (6, 3_000);
+            (self.pace.batch_requests, self.pace.turn_ns) = (2, 0);
+        }
+    }
+
+    /// Users who get and lose rights to spaces. With a generator of its own.
+    fn add_users(&mut self, random: &Random, canary: Canary) {
+        let mut more = Random::new(random.clone().next_u64() ^ 0x05e4);
+        let is_fit = self.spaces.is_some() && !self.space_habits.crowd;
+        let may_be = canary == Canary::None && is_fit && more.chance(1, 3);
+        self.space_habits.users =
+            may_be || matches!(canary, Canary::UncheckedRights | Canary::LostRevoke);
+        if self.space_habits.users {
+            // Besides one who grants, and may do everything as those before.
+            self.space_clients += USERS.len();
         }
     }
 
@@ -297,6 +319,8 @@ impl Plan {
                 | Canary::UncheckedWrites
                 | Canary::TuplesLost
                 | Canary::UncheckedKeys
+                | Canary::UncheckedRights
+                | Canary::LostRevoke
         );
         if is_of_spaces || canary == Canary::None && more.chance(1, 3) {
             self.spaces = Some(more.next_u64());
@@ -325,7 +349,7 @@ impl Plan {
             _ => return,
         };
         let crowd = canary == Canary::None && more.chance(1, 8);
-        self.space_habits = Habits { redefine: Some(redefine), crowd, binds: false };
+        self.space_habits = Habits { redefine: Some(redefine), crowd, binds: false, users: false };
         if crowd {
             // The many tuples would take it, and their selections too many turns.
             (self.memory, self.small_is_large) = (None, false);
@@ -433,7 +457,7 @@ impl Plan {
             producers: None,
             spaces: None,
             space_clients: 0,
-            space_habits: Habits { redefine: None, crowd: false, binds: false },
+            space_habits: Habits { redefine: None, crowd: false, binds: false, users: false },
             commit_limits: CommitLimits { work: 32, rounds_without_waiting: 2 },
             preparation_limits: PreparationLimits::default(),
             floods: random.chance(1, 5),

@@ -52,7 +52,7 @@ impl Running<'_, '_> {
         let index = match target.index {
             None => 0,
             Some(index) => self
-                .read_any(space, Seen::Definition, |space| {
+                .read_any(space, Seen::Schema, |space| {
                     Ok(space.index_named(index.as_bytes()).map(|it| it.def().id))
                 })?
                 .ok_or_else(undefined)?,
@@ -64,11 +64,32 @@ impl Running<'_, '_> {
         let mut arguments = Arguments::new(call.arguments, passed.as_deref())?;
         let of = (space, index);
         let done = self.call_method_of(of, target, &mut arguments, is_16, out);
-        if done.is_err() && target.index.is_none() && target.method.needs_primary() {
-            // Lua looks for the primary index before it looks at the arguments.
-            self.read_any(space, Seen::Definition, |space| space.require_index(0).map(|_| ()))?;
+        match done {
+            Err(Ended::Error(error)) if target.index.is_none() => {
+                Ok(self.without_primary(space, target.method, error, is_16, out)?)
+            }
+            done => done,
         }
-        done
+    }
+
+    /// Lua looks for the primary index before it looks at the arguments and at the rights: what a
+    /// method that failed answers if there is none.
+    fn without_primary(
+        &mut self,
+        space: SpaceId,
+        method: Method,
+        error: BoxError,
+        is_16: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BoxError> {
+        let primary =
+            self.read_any(space, Seen::Schema, |space| Ok(space.require_index(0).map(|_| ())))?;
+        match (primary, method) {
+            (Err(missing), method) if method.needs_primary() => Err(missing),
+            (Err(_), Method::Count | Method::Len) => self.reply_with_value(&[0], is_16, out),
+            (Err(_), Method::Pairs) => Err(pairs_of_nothing()),
+            _ => Err(error),
+        }
     }
 
     /// Replies with one value that is no tuple.
@@ -301,13 +322,18 @@ impl Running<'_, '_> {
         let iterator = Options::iterator(arguments.next()?);
         self.read(space, Seen::All, |space| {
             if space.index(0).is_none() {
-                return Err(error::of_lua("unsupported Lua type 'function'".to_owned()));
+                return Err(pairs_of_nothing());
             }
             let iterator = iterator?.unwrap_or_else(|| iterator_for(&key));
             space.select(index, iterator, &key, 0, 0, None)?;
             Err(error::of_lua("unsupported Lua type 'cdata'".to_owned()))
         })
     }
+}
+
+/// The error of `pairs` of a space without a primary index: it returns a function.
+fn pairs_of_nothing() -> BoxError {
+    error::of_lua("unsupported Lua type 'function'".to_owned())
 }
 
 /// The tuple with a key.

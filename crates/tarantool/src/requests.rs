@@ -124,7 +124,9 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   one, and the check of its tuples for a stricter format or a foreign key.
 - **MessagePack** nests at most 128 levels in a request; more is refused with Tarantool's error 20.
 - **Sequences** fill in a field of the primary key, in place of nil. Absent: a path inside of the field. `_sequence_data`
-  shows every number that was used, not only those that `next` gave. A number is used up also if its statement fails.
+  shows every number at once that was used, also by a value that was given; Tarantool keeps those that filled in a field in
+  memory, and shows them once it has written a snapshot and restarted. Such a number is data of its sequence: it can be
+  deleted, and has to be before the sequence is dropped. A number is used up also if its statement fails.
 - **Transactions** over streams are serializable, whatever isolation level is asked for. A conflict shows at the commit, and
   only where a result would differ from what was shown. Where many statements have to run again, writers of their spaces may
   wait for the commit. Refused in one: definitions. A transaction whose time is over gives back what it holds at once. A

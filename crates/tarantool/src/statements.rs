@@ -25,12 +25,24 @@ use std::borrow::Cow;
 /// What a reply shows of a space that was read.
 #[derive(Clone, Copy)]
 pub(crate) enum Seen<'a> {
+    /// The indexes, which Lua shows to everybody: no right is asked for.
+    Schema,
     /// Definitions, and no tuple.
     Definition,
     /// Selected tuples.
     Tuples(&'a Selected),
     /// Anything.
     All,
+}
+
+impl Seen<'_> {
+    /// Checks that a user may see it.
+    pub(crate) fn check(self, rights: &Rights, id: SpaceId, space: &Space) -> Result<(), BoxError> {
+        match self {
+            Seen::Schema => Ok(()),
+            _ => check_read(rights, id, space),
+        }
+    }
 }
 
 /// A request being run, with what it needs of its thread.
@@ -130,7 +142,7 @@ impl Running<'_, '_> {
         let rights = self.session.rights(node, self.thread.scratch)?;
         let stored = system::view_of(id).unwrap_or(id);
         let (result, lsn) = self.catalog.read(stored, |space| {
-            check_read(rights, id, space)?;
+            seen.check(rights, id, space)?;
             read(space)
         });
         // An error shows something of the space as well.

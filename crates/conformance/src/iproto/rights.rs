@@ -262,9 +262,12 @@ fn update(space: u64, id: Vec<Value>, field: u64, value: u64) -> Request {
 }
 
 fn call(rng: &mut Rng) -> Request {
-    let name = match rng.below(3) {
+    let space = *rng.pick(&SPACES);
+    let method = *rng.pick(&["get", "select", "count", "len", "delete", "min", "pairs"]);
+    let name = match rng.below(4) {
         0 => "f200".to_owned(),
-        1 => format!("box.space.s{}:get", rng.pick(&SPACES)),
+        1 if method != "min" => format!("box.space.s{space}:{method}"),
+        1 | 2 => format!("box.space.s{space}.index.i{}:{method}", rng.below(2)),
         _ => "nothing".to_owned(),
     };
     let arguments = Value::Array(vec![Value::int(1)]);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ladon_conformance::iproto::{Duel, Start, hunt, round};
+use ladon_conformance::iproto::{Duel, Start, hunt, rights_round, round};
 use ladon_conformance::random::Hunt;
 use ladon_conformance::{Server, locate};
 
@@ -27,6 +27,18 @@ fn random_requests_on_spaces_are_answered_alike() {
     let mut duel = locate::must("both", Duel::new(tarantool(), ladon(&[])));
     let mut report = String::new();
     let sum = hunt(HUNT, &mut duel, round, |found| {
+        let _ = writeln!(report, "{found}\n");
+    });
+    let sum = locate::must("the hunt", sum);
+    println!("{} requests, {} differences", sum.requests, sum.differences);
+    assert!(report.is_empty(), "{report}\n{}", duel.servers().1.output());
+}
+
+#[test]
+fn users_and_their_rights_are_answered_alike() {
+    let mut duel = locate::must("both", Duel::new(tarantool(), ladon(&[])));
+    let mut report = String::new();
+    let sum = hunt(HUNT, &mut duel, rights_round, |found| {
         let _ = writeln!(report, "{found}\n");
     });
     let sum = locate::must("the hunt", sum);

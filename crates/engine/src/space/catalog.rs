@@ -42,6 +42,9 @@ pub struct Spaces {
     /// Testing only: recovery loses the tuples of a space whose primary key changes in the log,
     /// which the simulator must notice.
     pub lost_tuples_canary: AtomicBool,
+    /// Testing only: recovery leaves out what the log says of revocations, which the simulator must
+    /// notice.
+    pub lost_revokes_canary: AtomicBool,
 }
 
 struct Held {
@@ -402,6 +405,7 @@ impl Spaces {
             cached: Mutex::default(),
             has_mounts: AtomicBool::new(false),
             lost_tuples_canary: AtomicBool::new(false),
+            lost_revokes_canary: AtomicBool::new(false),
         }
     }
 

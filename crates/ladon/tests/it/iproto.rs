@@ -208,6 +208,43 @@ fn rights_are_checked() {
     server.kill().expect("killed");
 }
 
+/// Lua looks for the primary index first. Methods of an index are found without a right to its space.
+#[test]
+fn a_call_looks_for_the_primary_index_before_it_looks_at_rights() {
+    let node = Node::new("write");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    make_space(&mut admin, 512, "users");
+    let fields = [int(513), int(1), text("empty"), text("memtx"), int(0), map(&[]), array(&[])];
+    admin.insert(280, &array(&fields));
+    // Guests may call.
+    admin.insert(312, &array(&[int(1), int(0), text("universe"), int(0), int(24 | 4)]));
+    let mut guest = node.guest();
+    let missing = || Err((35, "No index #0 is defined in space 'empty'".to_owned()));
+    let function = || Err((32, "unsupported Lua type 'function'".to_owned()));
+    let none = || Ok(vec![int(0)]);
+    let denied = |right: &str| {
+        Err((42, format!("{right} access to space 'users' is denied for user 'guest'")))
+    };
+    let key = array(&[int(1)]);
+    for (method, of_empty, of_users) in [
+        ("get", missing(), denied("Read")),
+        ("select", missing(), denied("Read")),
+        ("delete", missing(), denied("Write")),
+        ("count", none(), denied("Read")),
+        ("len", none(), denied("Read")),
+        ("pairs", function(), denied("Read")),
+    ] {
+        let mut call = |of: &str| guest.call(&format!("box.space.{of}:{method}"), &key);
+        assert_eq!(call("empty"), of_empty, "{method}");
+        assert_eq!(call("users"), of_users, "{method}");
+        assert_eq!(call("users.index.pk"), of_users, "{method} of an index");
+    }
+    let unknown = guest.call("box.space.users.index.other:get", &key).expect_err("no such index");
+    assert_eq!(unknown.0, 33, "{}", unknown.1);
+    server.kill().expect("killed");
+}
+
 /// At gate `fsync`, with checkpoints in between: what was acknowledged is there after `kill -9`,
 /// with its definitions and secondary indexes.
 #[test]

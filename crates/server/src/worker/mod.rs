@@ -342,6 +342,12 @@ impl Worker {
         self.bench.scratch.skipped_keys_canary = true;
     }
 
+    /// Testing only: writes in transactions on spaces need no right, which the simulator must
+    /// notice.
+    pub fn plant_unchecked_rights(&mut self) {
+        self.bench.local.unchecked_rights_canary = true;
+    }
+
     /// Testing only: limits of commits on spaces.
     pub fn set_commit_limits(&mut self, limits: CommitLimits) {
         self.bench.scratch.commit_limits = Some(limits);

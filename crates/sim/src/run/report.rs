@@ -84,6 +84,10 @@ counters! {
     definitions_misfit,
     /// Parts of definitions after which something was left to do.
     definition_slices,
+    /// Requests on spaces that a user had no right to.
+    accesses_denied,
+    /// Grants and revocations of rights to spaces.
+    rights_changed,
     /// Tables of HASH indexes that crashes found to be split, by their numbers of tuples.
     hashes_divided,
 }

@@ -6,7 +6,8 @@ use crate::node::SimNode;
 use crate::plan::Redefine;
 use crate::spaces::definition::Definition;
 use crate::spaces::journal::{Journal, Operation, Reply, When};
-use crate::spaces::request::{Habits, Request};
+use crate::spaces::request::{Habits, Request, Who};
+use crate::spaces::setup::log_in;
 use ladon_iproto::greeting::{GREETING_BYTES, read as read_greeting};
 use ladon_iproto::{Progress, client, frame};
 use ladon_net::ConnId;
@@ -40,33 +41,43 @@ pub(crate) struct Client {
     /// Its transactions are long, and rarely show what others may change.
     is_patient: bool,
     habits: Habits,
+    who: Who,
 }
 
 impl Client {
-    /// Opens a connection.
+    /// Opens a connection, and logs in. Those who log in have to come first.
+    ///
+    /// # Errors
+    /// If that fails.
     pub(crate) fn connect(
         node: &mut SimNode,
         name: u64,
         (worker, slot): (usize, u32),
         habits: Habits,
-    ) -> Client {
+        who: Who,
+    ) -> Result<Client, String> {
+        let conn = match who {
+            Who::Guest => node.connect_iproto(worker, slot),
+            who => log_in(node, (worker, slot), who)?,
+        };
         let mut random = Random::new(name);
         let is_patient = random.chance(1, if habits.binds { 2 } else { 4 });
-        Client {
+        Ok(Client {
             name,
             worker,
-            conn: node.connect_iproto(worker, slot),
+            conn,
             random,
             awaited: VecDeque::new(),
             to_run: VecDeque::new(),
-            is_greeted: false,
+            is_greeted: who != Who::Guest,
             input: Vec::new(),
             unsent: Vec::new(),
             has_begun: [false; STREAMS + 1],
             serial: 0,
             is_patient,
             habits,
-        }
+            who,
+        })
     }
 
     /// What it sends now, if anything: new requests, or the rest of them.
@@ -93,6 +104,7 @@ impl Client {
         request.write(at as u64, stream, bytes);
         journal.operations.push(Operation {
             client: self.name,
+            who: self.who,
             stream,
             request,
             begin: step,
@@ -124,6 +136,9 @@ impl Client {
         let value = format!("{}:{}:{}", self.serial % 10, self.name, self.serial);
         let stream = random.below(3 * STREAMS as u64 / 2 + 1) as usize;
         if stream == 0 || stream > STREAMS {
+            if self.who == Who::Admin && random.chance(1, 6) {
+                return (0, Request::Define(Definition::some_grant(random, habits)));
+            }
             let definition_in = match habits.redefine {
                 // A definition is a conflict with every transaction, whatever keys say.
                 None if habits.binds => 200,
@@ -137,7 +152,13 @@ impl Client {
             return (0, Request::on_data(random, &value, habits));
         }
         let has_begun = &mut self.has_begun[stream];
-        let commits_below = if self.is_patient { 4 } else { 14 };
+        let commits_below = match self.is_patient {
+            // Of a few statements that show nothing others may change, so that what a foreign key
+            // reads is all that may be a conflict.
+            true if habits.binds => 24,
+            true => 4,
+            false => 14,
+        };
         let which = random.below(40);
         let request = match which {
             // A second time, or on a stream without a transaction.

@@ -13,7 +13,10 @@
 //! The last one is there in some runs. A foreign key binds it: its group is one of `plain`. At times, the format or the index of text demands a text.
 
 use crate::history::shortened;
-use crate::spaces::request::{Call, IteratorType, Key, Operation, Selection, Statement};
+use crate::spaces::definition::Definition;
+use crate::spaces::request::{
+    Call, IteratorType, Key, Operation, Request, Selection, Statement, Who,
+};
 use ladon_msgpack::{read_array, read_str, read_uint, write};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -25,6 +28,15 @@ pub(crate) const NUMBERED: usize = 1;
 pub(crate) const HASHED: usize = 2;
 pub(crate) const NAMING: usize = 3;
 
+/// Those who are granted rights to spaces: their numbers and names.
+pub(crate) const USERS: [(u32, &str); 2] = [(40, "ann"), (41, "bob")];
+
+/// Rights to a space, as `_priv` counts them.
+pub(crate) mod right {
+    pub(crate) const READ: u8 = 1;
+    pub(crate) const WRITE: u8 = 2;
+}
+
 /// Tarantool's codes of errors.
 pub(crate) mod code {
     pub(crate) const TUPLE_FOUND: u32 = 3;
@@ -33,6 +45,7 @@ pub(crate) mod code {
     pub(crate) const FIELD_TYPE: u32 = 23;
     pub(crate) const NO_SUCH_INDEX: u32 = 35;
     pub(crate) const WAL_IO: u32 = 40;
+    pub(crate) const ACCESS_DENIED: u32 = 42;
     pub(crate) const ACTIVE_TRANSACTION: u32 = 79;
     pub(crate) const CANT_UPDATE_PRIMARY_KEY: u32 = 94;
     pub(crate) const CONFLICT: u32 = 97;
@@ -140,9 +153,26 @@ pub(crate) struct State {
     pub(crate) tables: [Rc<Table>; 4],
     /// The last number of the sequence of `numbered`.
     pub(crate) sequence: Option<u64>,
+    /// By user and space.
+    pub(crate) rights: [[u8; 4]; USERS.len()],
 }
 
 impl State {
+    /// Whether a user must not do this; who is none of `USERS` may do everything. Only `_truncate`
+    /// is open to all who may write the space that it is about.
+    pub(crate) fn denies(&self, who: Who, request: &Request) -> bool {
+        let Who::User(user) = who else { return false };
+        let lacks = |space: usize, right: u8| self.rights[user][space] & right == 0;
+        match request {
+            Request::Select(space, _) | Request::Count(space) => lacks(*space, right::READ),
+            Request::Write(space, _) | Request::Define(Definition::Truncate(space)) => {
+                lacks(*space, right::WRITE)
+            }
+            Request::Define(_) => true,
+            Request::Begin(_) | Request::Commit | Request::Rollback => false,
+        }
+    }
+
     /// The tuple's number, if it is put into the space with a sequence: the next one, or the given
     /// one, after which the sequence goes on.
     pub(crate) fn number(&mut self, space: usize, statement: &mut Statement) {

@@ -2,7 +2,9 @@
 //! them.
 
 use crate::plan::Redefine;
-use crate::spaces::contents::{HASHED, PLAIN, Primary, Rows, SPACES, State, Table, code};
+use crate::spaces::contents::{
+    HASHED, PLAIN, Primary, Rows, SPACES, State, Table, USERS, code, right,
+};
 use crate::spaces::journal::Reply;
 use crate::spaces::request::{Habits, index, space};
 use ladon_iproto::request::{Delete, IndexRef, Put, Request as Packet, SpaceRef, Update};
@@ -26,6 +28,12 @@ pub(crate) enum Definition {
     },
     /// Of `plain` or `hashed`.
     Primary(usize, Primary),
+    /// Of these rights, and no others, to one of `USERS`.
+    Grant {
+        user: usize,
+        space: usize,
+        rights: u8,
+    },
 }
 
 impl Definition {
@@ -52,14 +60,36 @@ impl Definition {
         }
     }
 
+    /// A user gets some rights to a space, or loses them.
+    pub(crate) fn some_grant(random: &mut Random, habits: Habits) -> Definition {
+        let spaces = if habits.binds { 4 } else { 3 };
+        Definition::Grant {
+            user: random.below(USERS.len() as u64) as usize,
+            space: random.below(spaces) as usize,
+            rights: random.pick(&[
+                0,
+                right::READ,
+                right::WRITE,
+                ALL_RIGHTS,
+                ALL_RIGHTS,
+                ALL_RIGHTS,
+            ]),
+        }
+    }
+
     /// Whether it is a change of the schema's version if it is done.
     pub(crate) fn is_of_schema(self) -> bool {
-        !matches!(self, Definition::Truncate(_))
+        !matches!(self, Definition::Truncate(_) | Definition::Grant { .. })
     }
 
     /// What it makes of the contents, and its reply. Nothing has changed unless that is
     /// `Reply::Other`.
     pub(crate) fn apply(self, state: &mut State) -> Reply {
+        if let Definition::Grant { user, space, rights } = self {
+            let had = std::mem::replace(&mut state.rights[user][space], rights);
+            // Nothing is revoked from nobody.
+            return if had | rights == 0 { Reply::Rows(Rows::new()) } else { Reply::Other };
+        }
         let table = |space: usize| Table::clone(&state.tables[space]);
         let (space, table) = match self {
             Definition::CreateIndex => {
@@ -90,6 +120,7 @@ impl Definition {
                 }
                 (space, table)
             }
+            Definition::Grant { .. } => unreachable!("it is none of a space's"),
         };
         let demands_more = matches!(self, Definition::CreateIndex | Definition::Format { .. });
         if demands_more && table.rows.values().any(|row| table.check_text(row).is_err()) {
@@ -148,8 +179,38 @@ impl Definition {
                 index(&mut body, space, (0, "primary", kind), true, (field, "unsigned"));
                 send(Packet::Replace(Put { space: SpaceRef::Id(system::INDEX), tuple: &body }));
             }
+            Definition::Grant { user, space, rights: 0 } => {
+                grant_key(&mut body, user, space);
+                let (space, index) = (SpaceRef::Id(system::PRIV), IndexRef::Id(0));
+                send(Packet::Delete(Delete { space, index, key: &body }));
+            }
+            Definition::Grant { user, space, rights } => {
+                grant(&mut body, (USERS[user].0, "space", SPACES[space]), rights);
+                send(Packet::Replace(Put { space: SpaceRef::Id(system::PRIV), tuple: &body }));
+            }
         }
     }
+}
+
+pub(crate) const ALL_RIGHTS: u8 = right::READ | right::WRITE;
+
+/// Appends the primary key of what a user was granted of a space.
+pub(crate) fn grant_key(out: &mut Vec<u8>, user: usize, space: usize) {
+    write::array(out, 3);
+    write::uint(out, USERS[user].0.into());
+    write::str(out, b"space");
+    write::uint(out, SPACES[space].into());
+}
+
+/// Appends a tuple of `_priv`: what admin grants a user of an object.
+pub(crate) fn grant(out: &mut Vec<u8>, (user, kind, object): (u32, &str, u32), rights: u8) {
+    const ADMIN: u64 = 1;
+    write::array(out, 5);
+    write::uint(out, ADMIN);
+    write::uint(out, user.into());
+    write::str(out, kind.as_bytes());
+    write::uint(out, object.into());
+    write::uint(out, rights.into());
 }
 
 /// Appends a format: one that demands a text, or nothing.
@@ -172,6 +233,7 @@ fn format(out: &mut Vec<u8>, is_strict: bool) {
 mod tests {
     use super::*;
     use crate::spaces::contents::Row;
+    use crate::spaces::request::{Request, Who};
 
     fn plain(rows: &[(u64, u64)]) -> State {
         let mut state = State::default();
@@ -189,6 +251,26 @@ mod tests {
         assert_eq!(state.tables[PLAIN].rows.keys().copied().collect::<Vec<_>>(), [5, 7]);
         assert_eq!(by(Primary::Ids, &mut state), Reply::Other);
         assert_eq!(by(Primary::Groups, &mut plain(&[(1, 7), (2, 7)])), Reply::Error(3));
+    }
+
+    #[test]
+    fn a_user_may_do_what_it_was_granted() {
+        let mut state = State::default();
+        let mut grant =
+            |space, rights| Definition::Grant { user: 1, space, rights }.apply(&mut state);
+        assert_eq!(grant(PLAIN, 0), Reply::Rows(Rows::new()));
+        assert_eq!(grant(PLAIN, right::READ), Reply::Other);
+        assert_eq!(grant(HASHED, right::WRITE), Reply::Other);
+        let denied = |who, request: Request| state.denies(who, &request);
+        let truncate = |space| Request::Define(Definition::Truncate(space));
+        let user = Who::User(1);
+        assert!(!denied(user, Request::Count(PLAIN)) && denied(user, Request::Count(HASHED)));
+        assert!(denied(user, truncate(PLAIN)) && !denied(user, truncate(HASHED)));
+        assert!(denied(user, Request::Define(Definition::DropIndex)));
+        assert!(denied(Who::User(0), Request::Count(PLAIN)));
+        assert!(
+            !denied(Who::Guest, Request::Count(HASHED)) && !denied(Who::Admin, truncate(PLAIN))
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@
 use crate::history::AskedGate;
 use crate::spaces::contents::{Change, HASHED, NAMING, PLAIN, Rows, State, code, linked, run};
 use crate::spaces::definition::Definition;
-use crate::spaces::request::{Call, IteratorType, Key, Request, Selection, Statement};
+use crate::spaces::request::{Call, IteratorType, Key, Request, Selection, Statement, Who};
 use crate::spaces::transaction::{Done, Step, Transaction};
 use ladon_iproto::client;
 use ladon_msgpack::read_uint;
@@ -79,6 +79,7 @@ impl Reply {
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
     pub(crate) client: u64,
+    pub(crate) who: Who,
     pub(crate) stream: u64,
     pub(crate) request: Request,
     /// When it was sent, in steps.
@@ -156,6 +157,8 @@ pub(crate) struct Counted {
     pub(crate) slices: u64,
     pub(crate) waits_for_commits: u64,
     pub(crate) overtakings: u64,
+    pub(crate) denied: u64,
+    pub(crate) granted: u64,
 }
 
 /// What a request has to answer.
@@ -201,9 +204,9 @@ impl Journal {
     /// # Errors
     /// What is wrong with it.
     pub(crate) fn ran(&mut self, at: usize, made: Option<Reply>, when: When) -> Result<(), String> {
-        let (request, key) = {
+        let (request, key, who) = {
             let operation = &self.operations[at];
-            (operation.request.clone(), (operation.client, operation.stream))
+            (operation.request.clone(), (operation.client, operation.stream), operation.who)
         };
         self.counted.ran += 1;
         let position = self.position();
@@ -225,6 +228,9 @@ impl Journal {
             }
             _ if is_in_transaction => {
                 Some(Expected::This(self.in_transaction(key, at, made.as_ref(), when)?))
+            }
+            _ if self.now().denies(who, &request) => {
+                Some(Expected::This(Reply::Error(code::ACCESS_DENIED)))
             }
             Request::Define(definition) => {
                 Some(Expected::This(self.define(at, *definition, made.as_ref())))
@@ -261,6 +267,7 @@ impl Journal {
                 return Err(format!("no reply to {}", self.operations[at].show()));
             }
         };
+        self.counted.denied += u64::from(made == Reply::Error(code::ACCESS_DENIED));
         let changed = (self.position() > position).then(|| self.position());
         let met = self.met.take();
         let ran = Ran { made, position, changed, is_in_transaction, is_refused, met };
@@ -361,6 +368,7 @@ impl Journal {
             self.counted.definitions += 1;
             self.counted.prepared += u64::from(began.is_some());
             self.definitions += u64::from(definition.is_of_schema());
+            self.counted.granted += u64::from(matches!(definition, Definition::Grant { .. }));
             self.change(|now| *now = next);
         }
         reply
@@ -422,8 +430,9 @@ impl Journal {
             unreachable!("definitions are no part of transactions here");
         };
         let space = *space;
+        let is_denied = self.now().denies(self.operations[at].who, request);
         let is_touched = match request {
-            Request::Write(..) => transaction.touch_for(space, self),
+            Request::Write(..) if !is_denied => transaction.touch_for(space, self),
             _ => {
                 let now = (&*self.now().tables[space], self.position(), self.versions[space]);
                 transaction.touch(space, self.definitions, now)
@@ -431,6 +440,9 @@ impl Journal {
         };
         if !is_touched {
             return Reply::Error(code::CONFLICT);
+        }
+        if is_denied {
+            return Reply::Error(code::ACCESS_DENIED);
         }
         let (done, reply) = match request {
             Request::Write(_, statement) => {
@@ -526,12 +538,18 @@ impl Journal {
         let alone = self.operations.iter().filter(|it| it.is_firm()).all(|operation| {
             let Some(ran) = &operation.ran else { return false };
             if let Some(met) = ran.met {
-                return met <= kept;
+                // What a definition does not fit may have been there all the time.
+                let is_met_here =
+                    || shown_alone(&operation.request, found) == Some(ran.made.clone());
+                return met <= kept || is_met_here();
             }
             ran.position <= kept
-                || ran.is_in_transaction
                 || ran.is_refused
-                || shown_alone(&operation.request, found).is_none_or(|reply| reply == ran.made)
+                || operation.had_rights(ran, found)
+                    && (ran.is_in_transaction
+                        || ran.made == Reply::Error(code::ACCESS_DENIED)
+                        || shown_alone(&operation.request, found)
+                            .is_none_or(|reply| reply == ran.made))
         });
         let transactions = self.ended.iter().chain(self.open.values());
         alone && transactions.into_iter().all(|it| it.holds(kept, found, &self.operations))
@@ -574,6 +592,17 @@ impl Operation {
         self.end.is_some() && !self.may_be_lost
     }
 
+    /// Whether its user has the rights here that it had when it ran, as far as the reply shows that.
+    fn had_rights(&self, ran: &Ran, state: &State) -> bool {
+        let is_denied = state.denies(self.who, &self.request);
+        match ran.made {
+            Reply::Error(code::ACCESS_DENIED) => is_denied,
+            // It may be one that comes before rights.
+            Reply::Error(_) => true,
+            _ => !is_denied,
+        }
+    }
+
     /// At a crash: whether that may take back what the reply shows.
     pub(crate) fn lose(&mut self, is_cut: bool, synced_step: u64) {
         self.may_be_lost = match self.gate.gate() {
@@ -592,6 +621,7 @@ impl Operation {
             format!("at {} made {made}, change {:?}", ran.position, ran.changed)
         });
         let (client, stream, gate) = (self.client, self.stream, self.gate);
+        let client = format!("{:?} {client}", self.who);
         let made = made.unwrap_or_default();
         format!("[{} .. {end}] {gate:?} {client}.{stream} {request} {made}", self.begin)
     }
@@ -623,5 +653,7 @@ impl Counted {
         report.commit_slices += self.slices;
         report.waits_for_commits += self.waits_for_commits;
         report.requests_overtaken += self.overtakings;
+        report.accesses_denied += self.denied;
+        report.rights_changed += self.granted;
     }
 }

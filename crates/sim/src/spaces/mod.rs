@@ -2,8 +2,9 @@
 //!
 //! They insert, replace, update, upsert, delete and select on three or four small spaces, alone and
 //! in transactions over streams, and change definitions at times. In some runs, a foreign key binds
-//! two of the spaces. The oracle (`journal.rs`) knows the
-//! order in which the packets ran, and follows it while they do.
+//! two of the spaces. In some, two of the clients are users, and a third one, as admin, grants them
+//! rights to spaces and revokes them. The oracle (`journal.rs`) knows the order in which the packets
+//! ran, and follows it while they do.
 //!
 //! Nothing else shares the spaces' data, so they are judged for themselves.
 
@@ -20,6 +21,7 @@ use crate::plan::Plan;
 use crate::run::Report;
 use crate::threads::Threads;
 use client::Client;
+pub(crate) use contents::USERS;
 use journal::Journal;
 pub(crate) use journal::When;
 use ladon_engine::Keyspace;
@@ -28,6 +30,7 @@ use ladon_net::ConnId;
 use ladon_record::Gate;
 use ladon_testkit::Random;
 pub(crate) use request::Habits;
+use request::Who;
 pub(crate) use setup::{PASSWORD, forget_indexes};
 
 /// A packet that the node has run.
@@ -89,8 +92,11 @@ impl Spaces {
         for at in 0..plan.space_clients as u32 {
             self.names = self.names.wrapping_add(1);
             let (worker, habits) = (at as usize % plan.workers, plan.space_habits);
-            self.clients.push(Client::connect(node, self.names, (worker, slot + 1 + at), habits));
+            let (place, who) = ((worker, slot + 1 + at), Who::at(at as usize, habits));
+            self.clients.push(Client::connect(node, self.names, place, habits, who)?);
         }
+        // The logins are nobody's to judge.
+        drop(node.threads.take_packets());
         Ok(())
     }
 

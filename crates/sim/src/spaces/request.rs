@@ -1,7 +1,7 @@
 //! Requests on spaces: what clients ask, as data and as packets.
 
 use crate::plan::Redefine;
-use crate::spaces::contents::{HASHED, NAMING, NUMBERED, PLAIN, Row, SPACES, write_text};
+use crate::spaces::contents::{HASHED, NAMING, NUMBERED, PLAIN, Row, SPACES, USERS, write_text};
 use crate::spaces::definition::Definition;
 use ladon_iproto::client::write_request;
 use ladon_iproto::request::{
@@ -100,6 +100,29 @@ pub(crate) struct Habits {
     pub(crate) crowd: bool,
     /// There is `naming`, which a foreign key binds to `plain`, and they mostly work on these two.
     pub(crate) binds: bool,
+    /// Some of them are users of whom an admin changes the rights.
+    pub(crate) users: bool,
+}
+
+/// The user that a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// May do everything, but grant.
+    Guest,
+    Admin,
+    /// One of `USERS`.
+    User(usize),
+}
+
+impl Who {
+    /// The client's of this place.
+    pub(crate) fn at(place: usize, habits: Habits) -> Who {
+        match place {
+            0 if habits.users => Who::Admin,
+            place if habits.users && place <= USERS.len() => Who::User(place - 1),
+            _ => Who::Guest,
+        }
+    }
 }
 
 impl Habits {
@@ -199,14 +222,18 @@ impl Request {
 
     /// A statement that shows the same whatever others change.
     pub(crate) fn of_no_conflict(random: &mut Random, value: &str, habits: Habits) -> Request {
+        // Most are about what the foreign key reads again.
+        let only_bound = habits.binds && random.chance(3, 4);
         loop {
             let request = statement(random, value, habits);
             let Request::Write(space, Statement { call, id, .. }) = &request else { continue };
             let is_quiet = matches!(call, Call::Replace | Call::Upsert)
                 || *call == Call::Insert && id.is_none();
             // A foreign key of these may conflict, and is to be asked.
-            let is_bound = habits.binds && matches!(*space, PLAIN | NAMING);
-            if is_quiet && (is_bound || matches!(*space, NUMBERED | HASHED)) {
+            let is_bound =
+                habits.binds && (*space == PLAIN || *space == NAMING && *call == Call::Upsert);
+            let is_other = !only_bound && matches!(*space, NUMBERED | HASHED);
+            if is_quiet && (is_bound || is_other) {
                 return request;
             }
         }

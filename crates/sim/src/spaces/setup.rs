@@ -2,11 +2,12 @@
 
 use crate::node::SimNode;
 use crate::spaces::contents::{
-    HASHED, NAMING, NUMBERED, PLAIN, Primary, Row, SPACES, State, Table,
+    HASHED, NAMING, NUMBERED, PLAIN, Primary, Row, SPACES, State, Table, USERS,
 };
-use crate::spaces::request::{Habits, index, space};
+use crate::spaces::definition::{ALL_RIGHTS, grant, grant_key};
+use crate::spaces::request::{Habits, Who, index, space};
 use ladon_engine::{Keyspace, Scratch};
-use ladon_iproto::auth::{Credentials, scramble};
+use ladon_iproto::auth::{Credentials, StoredPassword, scramble};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::greeting::{self, GREETING_BYTES};
 use ladon_iproto::request::{Auth, Put, Request, SpaceRef};
@@ -30,8 +31,11 @@ pub(crate) fn is_done(keyspace: &Keyspace) -> bool {
 
 /// Makes the spaces; all of it is on the disk then. Nothing fails meanwhile.
 pub(crate) fn make(node: &mut SimNode, slot: u32, habits: Habits) -> Result<(), String> {
-    let mut admin = Admin::log_in(node, slot)?;
+    let mut admin = Admin::log_in(node, (0, slot), "admin")?;
     let mut tuples = definitions(habits.binds);
+    if habits.users {
+        tuples.extend(users());
+    }
     if habits.crowd {
         tuples.extend(crowd());
     }
@@ -46,25 +50,40 @@ pub(crate) fn make(node: &mut SimNode, slot: u32, habits: Habits) -> Result<(), 
     Err("the definitions are not answered".to_owned())
 }
 
-/// A connection that may do everything, to the first thread.
+/// A connection that has logged in.
+///
+/// # Errors
+/// If the login is refused.
+pub(crate) fn log_in(node: &mut SimNode, at: (usize, u32), who: Who) -> Result<ConnId, String> {
+    let name = if let Who::User(user) = who { USERS[user].1 } else { "admin" };
+    Admin::log_in(node, at, name).map(|client| client.conn)
+}
+
+/// A connection of somebody to a thread.
 struct Admin {
+    worker: usize,
     conn: ConnId,
     input: Vec<u8>,
 }
 
 impl Admin {
-    fn log_in(node: &mut SimNode, slot: u32) -> Result<Admin, String> {
-        let mut admin = Admin { conn: node.connect_iproto(0, slot), input: Vec::new() };
+    fn log_in(
+        node: &mut SimNode,
+        (worker, slot): (usize, u32),
+        name: &str,
+    ) -> Result<Admin, String> {
+        let conn = node.connect_iproto(worker, slot);
+        let mut admin = Admin { worker, conn, input: Vec::new() };
         admin.take_in(node);
         let greeting = admin.input.first_chunk::<GREETING_BYTES>().ok_or("no greeting")?;
         let salt = greeting::read(greeting).ok_or("a greeting that is none")?.salt;
         admin.input.drain(..GREETING_BYTES);
         let mut credentials = Vec::new();
         Credentials::ChapSha1(scramble(PASSWORD.as_bytes(), &salt)).write(&mut credentials);
-        let auth = Request::Auth(Auth { user_name: b"admin", tuple: &credentials });
+        let auth = Request::Auth(Auth { user_name: name.as_bytes(), tuple: &credentials });
         let mut packet = Vec::new();
         write_request(&mut packet, 0, 0, &auth);
-        node.threads.receive(0, admin.conn, &packet);
+        node.threads.receive(worker, admin.conn, &packet);
         for _ in 0..100 {
             if admin.turn(node)? == 1 {
                 return Ok(admin);
@@ -79,7 +98,7 @@ impl Admin {
             let put = Put { space: SpaceRef::Id(*space), tuple };
             write_request(&mut packets, 1 + at as u64, 0, &Request::Replace(put));
         }
-        node.threads.receive(0, self.conn, &packets);
+        node.threads.receive(self.worker, self.conn, &packets);
     }
 
     /// Has a turn done; returns how many requests were answered. An error is one.
@@ -102,11 +121,11 @@ impl Admin {
 
     fn take_in(&mut self, node: &mut SimNode) {
         node.pass_time_us(1_000);
-        node.threads.turn(0, false);
+        node.threads.turn(self.worker, false);
         node.threads.write();
-        for (conn, bytes) in std::mem::take(&mut node.threads.wire(0).sent) {
+        for (conn, bytes) in std::mem::take(&mut node.threads.wire(self.worker).sent) {
             self.input.extend_from_slice(&bytes);
-            node.threads.worker(0).sent(conn, bytes);
+            node.threads.worker(self.worker).sent(conn, bytes);
         }
     }
 }
@@ -171,14 +190,42 @@ fn definitions(binds: bool) -> Vec<(u32, Vec<u8>)> {
     definitions.push((system::SPACE_SEQUENCE, filler));
     // Guests may do everything: read, write, execute, log in, and create, drop and alter.
     let mut privilege = Vec::new();
-    write::array(&mut privilege, 5);
-    write::uint(&mut privilege, 1);
-    write::uint(&mut privilege, 0);
-    write::str(&mut privilege, b"universe");
-    write::uint(&mut privilege, 0);
-    write::uint(&mut privilege, 255);
+    grant(&mut privilege, (0, "universe", 0), 255);
     definitions.push((system::PRIV, privilege));
     definitions
+}
+
+/// Tuples of `_user` and `_priv`: users who may log in, call, do what everybody may, such as write
+/// `_truncate`, and everything with the tuples of three spaces, at first.
+fn users() -> impl Iterator<Item = (u32, Vec<u8>)> {
+    /// Also the right to have a role.
+    const EXECUTE: u8 = 4;
+    /// With session and usage.
+    const RIGHTS: u8 = EXECUTE | 8 | 16;
+    /// The role that everybody has.
+    const PUBLIC: u32 = 2;
+    USERS.iter().flat_map(|(id, name)| {
+        let mut user = Vec::new();
+        write::array(&mut user, 7);
+        write::uint(&mut user, (*id).into());
+        write::uint(&mut user, 1);
+        write::str(&mut user, name.as_bytes());
+        write::str(&mut user, b"user");
+        StoredPassword::chap_sha1(PASSWORD.as_bytes()).write_map(&mut user);
+        write::array(&mut user, 0);
+        write::uint(&mut user, 0);
+        let mut privilege = Vec::new();
+        grant(&mut privilege, (*id, "universe", 0), RIGHTS);
+        let mut role = Vec::new();
+        grant(&mut role, (*id, "role", PUBLIC), EXECUTE);
+        let mut all = vec![(system::USER, user), (system::PRIV, privilege), (system::PRIV, role)];
+        all.extend([PLAIN, NUMBERED, HASHED].map(|space| {
+            let mut privilege = Vec::new();
+            grant(&mut privilege, (*id, "space", SPACES[space]), ALL_RIGHTS);
+            (system::PRIV, privilege)
+        }));
+        all
+    })
 }
 
 /// What there is in the spaces, if their indexes agree with each other.
@@ -210,7 +257,27 @@ pub(crate) fn found(keyspace: &Keyspace) -> Result<State, String> {
         };
         state.sequence = Some(number().ok_or("a sequence without a number")?);
     }
+    drop(tx);
+    state.rights = rights(keyspace)?;
     Ok(state)
+}
+
+/// What `_priv` says that users were granted of spaces.
+fn rights(keyspace: &Keyspace) -> Result<[[u8; SPACES.len()]; USERS.len()], String> {
+    let (mut scratch, catalog) = (Scratch::default(), keyspace.spaces.catalog());
+    let begun = keyspace.begin_on_spaces(&catalog, &[system::PRIV], &mut scratch);
+    let mut tx = begun.map_err(|error| error.to_string())?;
+    let mut rights = [[0; SPACES.len()]; USERS.len()];
+    for (user, space) in
+        (0..USERS.len()).flat_map(|user| (0..SPACES.len()).map(move |it| (user, it)))
+    {
+        let mut key = Vec::new();
+        grant_key(&mut key, user, space);
+        let granted = tx.space(system::PRIV).get(0, &key).map_err(|error| error.to_string())?;
+        // The last byte of the tuple, which is a small number.
+        rights[user][space] = granted.and_then(|it| it.bytes().last().copied()).unwrap_or(0);
+    }
+    Ok(rights)
 }
 
 /// Whether `hashed` has a HASH index of several segments.
@@ -295,9 +362,9 @@ mod tests {
         let (disk, clock) = (SimDisk::new(1), Arc::new(SimClock::new()));
         let node = SimNode::start(&disk, &clock, &plan, &mut random, Canary::None);
         let mut node = node.expect("an empty disk");
-        let habits = Habits { redefine: None, crowd: true, binds: false };
+        let habits = Habits { redefine: None, crowd: true, binds: false, users: false };
         make(&mut node, 0, habits).expect("spaces");
-        let mut admin = Admin::log_in(&mut node, 1).expect("a login");
+        let mut admin = Admin::log_in(&mut node, (0, 1), "admin").expect("a login");
         let mut tuple = Vec::new();
         index(&mut tuple, HASHED, (1, "group", "tree"), false, (1, "unsigned"));
         let parts = node.node();

@@ -49,6 +49,8 @@ fn seeds_without_trouble() {
     assert!(total.definitions_misfit > SEEDS / 400, "{total:?}");
     assert!(total.definition_slices > SEEDS / 10, "{total:?}");
     assert!(total.hashes_divided > SEEDS / 400, "{total:?}");
+    assert!(total.accesses_denied > SEEDS / 4, "{total:?}");
+    assert!(total.rights_changed > SEEDS / 8, "{total:?}");
     // The order that the node tells explains every correct run, so nothing is left to a search.
     assert_eq!(total.undecided, 0, "the oracle must tell: {total:?}");
 }
@@ -62,7 +64,9 @@ fn seeds_without_trouble() {
 /// that its own `MINID` had removed.
 #[test]
 fn seeds_that_failed_once() {
-    for seed in [51, 2_533, 5_911, 14_005, 5_001_550, 5_003_682, 5_226_186, 5_242_218, 5_442_086] {
+    for seed in
+        [51, 2_533, 5_911, 14_005, 202_294, 5_001_550, 5_003_682, 5_226_186, 5_242_218, 5_442_086]
+    {
         if let Err(trouble) = run_seed(seed, Canary::None) {
             panic!("{trouble}");
         }
@@ -244,6 +248,20 @@ fn a_forgotten_producer_is_caught() {
 #[test]
 fn a_read_that_a_commit_skips_is_caught() {
     assert_caught(Canary::SkippedRead, 200, 11);
+}
+
+/// A child names its parent also if what a commit repeats finds other tuples than before.
+#[test]
+fn a_commit_that_does_not_check_foreign_keys_is_caught() {
+    assert_caught(Canary::UncheckedKeys, 300, 6);
+}
+
+/// A user's rights hold for each request, in transactions too, and what was revoked stays revoked.
+#[test]
+fn a_right_that_is_not_looked_at_or_comes_back_is_caught() {
+    for canary in [Canary::UncheckedRights, Canary::LostRevoke] {
+        assert_caught(canary, 100, 11);
+    }
 }
 
 /// A crash leaves all of a transaction on spaces, or nothing of it.
