@@ -218,7 +218,9 @@ fn a_call_looks_for_the_primary_index_before_it_looks_at_rights() {
     let fields = [int(513), int(1), text("empty"), text("memtx"), int(0), map(&[]), array(&[])];
     admin.insert(280, &array(&fields));
     // Guests may call.
-    admin.insert(312, &array(&[int(1), int(0), text("universe"), int(0), int(24 | 4)]));
+    let grant = array(&[int(1), int(0), text("universe"), int(0), int(24 | 4)]);
+    let granted = admin.ask(&Request::Replace(Put { space: SpaceRef::Id(312), tuple: &grant }));
+    assert_eq!(granted, Ok(vec![grant]));
     let mut guest = node.guest();
     let missing = || Err((35, "No index #0 is defined in space 'empty'".to_owned()));
     let function = || Err((32, "unsupported Lua type 'function'".to_owned()));
