@@ -364,3 +364,18 @@ def calls_without_rights(port):
 def index_before_rights(bench):
     text, is_same, ours = beside(bench, calls_without_rights)
     return text, is_same and ours == (35, 0, 32, DENIED, DENIED, 33)
+
+
+def drops_primary(port):
+    boss = admin(port)
+    boss.make_space(512)
+    assert boss.insert(INDEX, [512, 1, "second", "tree", {"unique": True}, [[0, "unsigned"]]])[0] == 0
+    assert boss.insert(284, [1, 1, "ids", 1, 1, 9, 1, 0, False])[0] == 0
+    assert boss.insert(340, [512, 1, False, 0, ""])[0] == 0
+    return tuple(boss.delete(INDEX, [512, index])[0] for index in (0, 1, 0))
+
+
+@fault("a primary index with a second one beside it and a sequence: dropped, before the second one and after", "errors 17, 12: the second index is named first")
+def primary_of_a_sequence(bench):
+    text, is_same, ours = beside(bench, drops_primary)
+    return text, is_same and ours == (17, 0, 12)

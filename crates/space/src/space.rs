@@ -408,19 +408,27 @@ impl Space {
         let Some(at) = self.indexes.iter().position(|index| index.def.id == id) else {
             return Err(BoxError::no_index(id, &self.def.name));
         };
-        if id == 0 && self.indexes.len() > 1 {
-            let message = format!(
-                "Can't drop primary key in space '{}' while secondary keys exist",
-                self.def.name
-            );
-            return Err(BoxError::new(ErrorCode::DROP_PRIMARY_KEY, message));
-        }
+        self.check_drop(id)?;
         self.indexes.remove(at);
         if self.indexes.is_empty() {
             self.tuple_bytes = 0;
         }
         self.refresh_rules();
         Ok(())
+    }
+
+    /// Checks that an index is not needed by others.
+    ///
+    /// # Errors
+    /// `DROP_PRIMARY_KEY`.
+    pub fn check_drop(&self, id: u32) -> Result<(), BoxError> {
+        if id != 0 || self.indexes.len() < 2 {
+            return Ok(());
+        }
+        let name = &self.def.name;
+        let message =
+            format!("Can't drop primary key in space '{name}' while secondary keys exist");
+        Err(BoxError::new(ErrorCode::DROP_PRIMARY_KEY, message))
     }
 
     pub(crate) fn duplicate(&self, index: &Index, old: &Tuple, new: &[u8]) -> BoxError {

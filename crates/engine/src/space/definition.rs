@@ -415,6 +415,7 @@ impl Effect<'_> {
                 if def.id == 0 { filler.check(&def, &name) } else { Ok(()) }
             }
             (Some(old), None) if IndexDef::from_tuple(old.bytes(), space.def())?.id == 0 => {
+                space.check_drop(0)?;
                 let why = "can not drop primary key while space sequence exists";
                 Err(cannot_alter(&name, why))
             }

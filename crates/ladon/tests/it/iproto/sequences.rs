@@ -75,6 +75,16 @@ fn sequences_are_refused_in_tarantools_words() {
                  of the index";
     assert_eq!(insert(&mut admin, 340, &filler(512, 1, 1)), refused(14, other));
     admin.insert(340, &filler(512, 1, 0));
+    let drop_index = |admin: &mut Iproto, index: u64| {
+        let key = array(&[int(512), int(index)]);
+        let (space, index) = (SpaceRef::Id(288), ladon_iproto::request::IndexRef::Id(0));
+        admin.ask(&Request::Delete(ladon_iproto::request::Delete { space, index, key: &key }))
+    };
+    let others = "Can't drop primary key in space 'users' while secondary keys exist";
+    assert_eq!(drop_index(&mut admin, 0), refused(17, others));
+    assert!(drop_index(&mut admin, 1).is_ok());
+    let filled = "Can't modify space 'users': can not drop primary key while space sequence exists";
+    assert_eq!(drop_index(&mut admin, 0), refused(12, filled));
     let in_use = "Can't drop sequence 'ids': the sequence is in use";
     let drop = |admin: &mut Iproto| {
         let key = array(&[int(1)]);
