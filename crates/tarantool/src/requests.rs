@@ -12,6 +12,8 @@ pub struct RequestFacts {
     pub writes: bool,
     /// It takes no longer than a usual request.
     pub is_quick: bool,
+    /// It is about data, or about who may do what with it.
+    pub(crate) needs_data: bool,
     status: Status,
 }
 
@@ -62,7 +64,8 @@ const fn facts(
     (writes, is_quick): (bool, bool),
     status: Status,
 ) -> RequestFacts {
-    RequestFacts { request_type, writes, is_quick, status }
+    let needs_data = !matches!(request_type, types::PING | types::ID | types::NOP);
+    RequestFacts { request_type, writes, is_quick, needs_data, status }
 }
 
 /// Places in [`REQUESTS`] by the request's type, and one behind its end for those that are not there.
