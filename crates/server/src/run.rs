@@ -83,8 +83,8 @@ pub fn run(
     let progress = Arc::new(Loading::new(shared.started_ms));
     let nothing = nothing_yet(&shared, Arc::clone(&progress), Arc::clone(&stop));
     let node = Arc::new(node_over(shared, nothing));
-    let parts = IoThreadParts::of(&node, &backends, Arc::clone(&stop))?;
-    let io_threads = parts.start(backends, &listening)?;
+    let io_threads =
+        IoThreadParts::of(&node, &backends, Arc::clone(&stop))?.start(backends, &listening)?;
 
     let loaded = load(node.shared(), progress, &listening, &stop);
     let Some(recovered) = loaded.transpose() else {

@@ -151,6 +151,8 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   Tarantool 3. `pairs` checks its arguments; what it returns cannot leave the server, as in Tarantool.
 - **`CALL \"box.info\"`** has `version`, `package`, `id`, `ro`, `uuid`, `status`, `uptime` and `pid`, and nothing of
   replication, the log or memory.
+- **While the data is being loaded**, clients are greeted, and `PING` and `ID` are answered; all else gets `ER_LOADING`
+  (116), as while Tarantool bootstraps. The connection goes on once the data is there.
 - **Users**: `chap-sha1` and `pap-sha256`. `--iproto-admin-password` sets the password of `admin`. Rights are Tarantool's:
   who may read, write and call, who may define and grant what, and what is not dropped while something is left of it. Stricter:
   who alters a space needs the right to it also of the owner that it had, a user is not dropped while others have rights to it,
