@@ -243,7 +243,7 @@ impl Shared {
     }
 
     /// Pauses clients (`CLIENT PAUSE`); a longer or stricter pause in force stays. Requests that
-    /// other threads are running continue until [`Node::is_pause_seen`] with the returned number.
+    /// other threads are running continue until [`Shared::is_pause_seen`] with the returned number.
     pub fn pause(&self, until_ms: u64, what: Paused) -> u64 {
         let now_ms = self.clock.unix_ms();
         let was = self.paused(now_ms);
