@@ -377,3 +377,35 @@ def messages(bench):
     }
     missing = [name for name, is_there in wanted.items() if not is_there]
     return "missing: " + (", ".join(missing) or "none"), not missing
+
+
+@fault("IPROTO while two million keys are loaded, and on the same connection afterwards",
+       "greeted and told ER_LOADING (116) at once, then a select")
+def iproto_while_loading(bench):
+    directory = bench.directory()
+    server = bench.ladon("--enable-debug-command", "local", directory=directory)
+    server.client(timeout=120)("DEBUG", "POPULATE", 2_000_000, "key", 64)
+    server.kill()
+    time.sleep(0.5)
+    server = bench.ladon(directory=directory, iproto=True)
+    redis = server.client()
+    began = time.monotonic()
+    guest = iproto.Iproto.__new__(iproto.Iproto)
+    guest.socket = iproto.connect(server.iproto_port)
+    guest.socket.settimeout(60)
+    guest.read(128)
+
+    def select():
+        key = {iproto.SPACE_ID: 281, iproto.INDEX_ID: 0, iproto.LIMIT: 1, iproto.KEY: []}
+        guest.socket.sendall(iproto.packet(iproto.SELECT, key))
+        return iproto.code_of(guest.any_reply()) & 0x7FFF
+
+    first = select()
+    told_after = time.monotonic() - began
+    is_loading = str(redis.error("GET", "x")).startswith("LOADING")
+    code = first
+    while code == 116 and time.monotonic() - began < 60:
+        time.sleep(0.02)
+        code = select()
+    loading = " while loading" if is_loading else ""
+    return "code %d after %.1f s%s, then %d" % (first, told_after, loading, code), first == 116 and is_loading and not code

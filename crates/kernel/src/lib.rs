@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! node.rs, local.rs   what a node is, and what a thread has for itself
+//! dataset.rs          a node's data, which can be exchanged
 //! ctx.rs              what a handler gets
 //! command/            a command as data: its facts, its flags, its place in the table
 //! request/            a request's way: checks, locks, call, outcome
@@ -20,6 +21,8 @@ pub mod blocking;
 pub mod client;
 pub mod command;
 pub mod ctx;
+pub mod dataset;
+pub mod durability;
 pub mod limits;
 pub mod loading;
 pub mod local;
@@ -33,6 +36,7 @@ pub mod request;
 pub mod rng;
 pub mod scan_positions;
 pub mod scripts;
+pub mod shared;
 pub mod statistics;
 pub mod thread_parts;
 pub mod tracking;

@@ -129,6 +129,14 @@ impl Local {
 }
 
 impl Local {
+    /// The node's data was exchanged for other data: forgets what it knows of the data before.
+    pub fn data_changed(&mut self) {
+        debug_assert!(!self.is_held_up(), "there is something left to do on the data before");
+        self.eviction = Eviction::new(self.rng.next_u64());
+        // It has functions of the data before.
+        self.vm = None;
+    }
+
     /// Takes over what another of the thread has put off.
     pub fn take_over(&mut self, other: &mut Local) {
         self.unserved.append(&mut other.unserved);

@@ -2,7 +2,7 @@
 //! within a second counts as one: a process group and its supervisor may both send it. SIGHUP (the
 //! terminal is gone) stops nothing. Every Rust program ignores SIGPIPE.
 
-use ladon_kernel::node::Shutdown;
+use ladon_kernel::durability::Shutdown;
 use ladon_server::StopSignal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

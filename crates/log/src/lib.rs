@@ -3,6 +3,7 @@
 //! | to | use |
 //! |---|---|
 //! | open a directory | [`DataDir::open`], then [`DataDir::recover`] with a [`RecoverySink`] |
+//! | have no directory yet | [`Log::nowhere`] |
 //! | append | [`Log::appender`], [`Appender::append`], [`Appender::publish`] |
 //! | pass the gate | [`Log::write_published`], [`Log::write_soon`], [`Log::want_durable`], [`PositionWaiter`] |
 //! | run the background | [`Log::spawn_writer`], or [`Log::step`] in the simulator |
@@ -26,6 +27,7 @@ pub mod frame;
 mod load;
 mod log;
 mod log_end;
+mod nowhere;
 mod obsolete;
 mod options;
 mod planted;

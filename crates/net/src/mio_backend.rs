@@ -106,19 +106,6 @@ impl MioBackend {
         })
     }
 
-    /// Returns a connection's socket for another backend to adopt; unreported input is still in the
-    /// socket. `None`, without effect, while a buffer is in flight or if the connection is over.
-    pub fn release(&mut self, conn: ConnId) -> Option<OwnedFd> {
-        let connection = self.connections.get_mut(conn)?;
-        if connection.over.is_some() || connection.output.is_some() {
-            return None;
-        }
-        let socket = Arc::clone(&self.connections.remove(conn)?.socket);
-        // It was registered, because otherwise the connection would be over.
-        let _ = self.poll.registry().deregister(&mut SourceFd(&socket.as_raw_fd()));
-        Some(Arc::try_unwrap(socket).ok()?.into())
-    }
-
     fn start_send(&mut self, conn: ConnId, buffer: Outgoing, report_now: bool) {
         assert!(!buffer.is_empty(), "an empty buffer is never sent");
         let Some(connection) = self.connections.get_mut(conn) else { return };

@@ -3,7 +3,7 @@
 
 use ladon_kernel::long::aside_job::{Job, Lent};
 use ladon_kernel::message::Message;
-use ladon_kernel::node::Node;
+use ladon_kernel::shared::Shared;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Aside {
     ///
     /// # Errors
     /// When the system has no thread to give.
-    pub fn start(node: &Arc<Node>) -> io::Result<Aside> {
+    pub fn start(node: &Arc<Shared>) -> io::Result<Aside> {
         let (sender, receiver) = channel::<Task>();
         let receiver = Arc::new(Mutex::new(receiver));
         for number in 0..THREADS {

@@ -5,11 +5,13 @@ use crate::checkpointer::Checkpointer;
 use crate::durability::{LogDurability, sync_every};
 use crate::recovery::Recovered;
 use crate::shutdown::StopSignal;
+use ladon_kernel::dataset::Dataset;
 use ladon_kernel::message::ThreadHandle;
-use ladon_kernel::node::{Node, NodeParts};
+use ladon_kernel::node::Node;
+use ladon_kernel::shared::{Shared, SharedParts};
 use ladon_platform::Clock;
 use ladon_settings::Settings;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 
 /// What a node consists of, besides its data and its log.
 pub struct Assembly {
@@ -19,72 +21,51 @@ pub struct Assembly {
     pub clock: Arc<dyn Clock>,
     /// One handle for each IO thread.
     pub threads: Vec<ThreadHandle>,
-    /// Stops the node.
-    pub stop: Arc<StopSignal>,
     /// Tells this run from others.
     pub run_id: String,
     /// The name of what moves its bytes.
     pub io_backend: String,
-    /// Number of keys that recovery found.
-    pub recovered_keys: u64,
-}
-
-/// A node without threads of its own.
-pub struct Assembled {
-    /// The node.
-    pub node: Arc<Node>,
-    /// Makes its checkpoints.
-    pub checkpointer: Arc<Checkpointer>,
 }
 
 impl Assembly {
-    /// The node over this data. `prepare` may change it before anything else sees it.
-    ///
-    /// # Errors
-    /// Those of `prepare`.
-    pub fn over<E>(
-        self,
-        recovered: &Recovered,
-        prepare: impl FnOnce(&mut Node) -> Result<(), E>,
-    ) -> Result<Assembled, E> {
-        let Assembly { settings, clock, threads, stop, run_id, io_backend, recovered_keys } = self;
-        let Recovered { keyspace, log, report } = recovered;
-        log.set_sync_every(sync_every(settings.gate()));
-        // The node holds the checkpointer, so the checkpointer must not hold the node.
-        let node_cell: Arc<OnceLock<Weak<Node>>> = Arc::default();
-        let checkpointer = Arc::new(Checkpointer::new(
-            Arc::clone(keyspace),
-            Arc::clone(log),
-            Arc::clone(&settings),
-            Arc::clone(&clock),
-            Box::new({
-                let node = Arc::clone(&node_cell);
-                move || {
-                    let node = node.get().and_then(Weak::upgrade);
-                    node.map_or(0, |node| node.stats.iter().map(|s| s.dirty.get()).sum())
-                }
-            }),
-        ));
-        let durability = Arc::new(LogDurability {
-            log: Arc::clone(log),
-            checkpointer: Arc::clone(&checkpointer),
-            stop,
-            recovered_keys,
-            recovery_time: report.duration,
-        });
-        let mut node = Node::new(NodeParts {
-            keyspace: Arc::clone(keyspace),
-            settings,
-            clock,
-            durability,
-            threads,
-            run_id,
-            io_backend,
-            table: ladon_commands::families::table(),
-        });
-        prepare(&mut node)?;
-        let node = Arc::new(node);
-        let _ = node_cell.set(Arc::downgrade(&node));
-        Ok(Assembled { node, checkpointer })
+    /// What the node's connections share. It may be changed before anything else sees it.
+    pub fn shared(self) -> Shared {
+        let Assembly { settings, clock, threads, run_id, io_backend } = self;
+        let commands = ladon_commands::families::table().len();
+        Shared::new(SharedParts { settings, clock, threads, run_id, io_backend, commands })
     }
+}
+
+/// The node over this data, without threads of its own.
+pub fn node_over(shared: Shared, data: Dataset) -> Node {
+    Node::new(shared, data, ladon_commands::families::table())
+}
+
+/// Recovered data as a node takes it, and what makes its checkpoints. `keys` is the number of keys
+/// that recovery found, and `stop` stops the node.
+pub fn dataset(
+    shared: &Shared,
+    recovered: &Recovered,
+    keys: u64,
+    stop: Arc<StopSignal>,
+) -> (Dataset, Arc<Checkpointer>) {
+    let Recovered { keyspace, log, report } = recovered;
+    log.set_sync_every(sync_every(shared.settings.gate()));
+    let stats = Arc::clone(&shared.stats);
+    let checkpointer = Arc::new(Checkpointer::new(
+        Arc::clone(keyspace),
+        Arc::clone(log),
+        Arc::clone(&shared.settings),
+        Arc::clone(&shared.clock),
+        Box::new(move || stats.iter().map(|stats| stats.dirty.get()).sum()),
+    ));
+    let durability = Arc::new(LogDurability {
+        log: Arc::clone(log),
+        checkpointer: Arc::clone(&checkpointer),
+        stop,
+        recovered_keys: keys,
+        recovery_time: report.duration,
+    });
+    let (keyspace, log) = (Arc::clone(keyspace), Arc::clone(log));
+    (Dataset { keyspace, log, durability, loading: None }, checkpointer)
 }

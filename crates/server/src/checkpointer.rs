@@ -4,7 +4,7 @@
 //! partition is locked.
 
 use ladon_engine::{Keyspace, SaveCursor};
-use ladon_kernel::node::CheckpointError;
+use ladon_kernel::durability::CheckpointError;
 use ladon_log::{BlockHeader, CheckpointInfo, CheckpointWriter, Log, LogError};
 use ladon_platform::Clock;
 use ladon_record::Lsn;

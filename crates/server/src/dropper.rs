@@ -6,7 +6,7 @@
 //! requests run, and once more after they stop.
 
 use ladon_engine::Garbage;
-use ladon_kernel::node::Node;
+use ladon_kernel::shared::Shared;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const PURGE_EVERY: Duration = Duration::from_millis(1200);
 #[derive(Clone)]
 pub struct Dropper {
     sender: Sender<Task>,
-    node: Arc<Node>,
+    node: Arc<Shared>,
     purges: Arc<Mutex<Purges>>,
 }
 
@@ -45,9 +45,7 @@ enum Purges {
 
 impl Dropper {
     /// Starts the thread, which maintains the node's counts.
-    pub fn start(node: &Arc<Node>) -> io::Result<Dropper> {
-        // From now on this thread returns the memory of empty slabs to the system.
-        node.keyspace.allow_compaction();
+    pub fn start(node: &Arc<Shared>) -> io::Result<Dropper> {
         let (sender, receiver) = channel();
         let purges = Arc::default();
         let dropper = Dropper { sender, node: Arc::clone(node), purges };
@@ -80,7 +78,7 @@ impl Dropper {
     }
 }
 
-fn run(node: &Node, receiver: &Receiver<Task>, purges: &Mutex<Purges>) {
+fn run(node: &Shared, receiver: &Receiver<Task>, purges: &Mutex<Purges>) {
     let mut purge_at: Option<Instant> = None;
     loop {
         let wait = purge_at.map(|at| at.saturating_duration_since(Instant::now()));

@@ -7,9 +7,9 @@ use crate::connection::ConnectionStart;
 use crate::listening::Listening;
 use crate::protocol::Protocol;
 use crate::shutdown::StopSignal;
-use crate::worker::{Carried, Net, Worker};
+use crate::worker::{Net, Worker};
 use ladon_kernel::blocking::SendNow;
-use ladon_kernel::node::Node;
+use ladon_kernel::shared::Shared;
 use ladon_net::{
     AfterInput, AnyBackend, Backend, CloseReason, ConnId, ConnInfo, Listener, Outgoing, PeerAddr,
     Sink, Waker,
@@ -27,8 +27,6 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct Arriving {
     pub(crate) socket: OwnedFd,
     pub(crate) info: ConnInfo,
-    /// Its state from the loading phase.
-    pub(crate) carried: Option<Box<Carried>>,
 }
 
 /// The connections on their way to a thread, and the number of connections that the thread has.
@@ -61,7 +59,7 @@ impl Handover {
 
 pub(crate) struct IoThread {
     pub(crate) index: usize,
-    pub(crate) node: Arc<Node>,
+    pub(crate) node: Arc<Shared>,
     pub(crate) worker: Worker,
     pub(crate) backend: AnyBackend,
     pub(crate) handovers: Arc<[Handover]>,
@@ -82,7 +80,7 @@ struct ThreadSink<'a> {
 impl Sink for ThreadSink<'_> {
     fn incoming(&mut self, socket: OwnedFd, info: ConnInfo) {
         let Some((index, handover)) = Handover::choose(self.handovers) else { return };
-        let arriving = Arriving { socket, info, carried: None };
+        let arriving = Arriving { socket, info };
         if index == self.index {
             self.mine.push(arriving);
         } else {
@@ -114,7 +112,7 @@ impl Sink for ThreadSink<'_> {
 /// The thread's sockets, as its worker sees them.
 struct Sockets<'a> {
     index: usize,
-    node: &'a Node,
+    node: &'a Shared,
     backend: &'a mut AnyBackend,
     handovers: &'a [Handover],
     stop: &'a StopSignal,
@@ -173,12 +171,7 @@ impl Sockets<'_> {
     }
 
     fn adopt(&mut self, worker: &mut Worker, arriving: Arriving) {
-        let Arriving { socket, info, carried } = arriving;
-        if let Some(carried) = carried {
-            let conn = self.backend.adopt(socket);
-            worker.opened_before(conn, *carried);
-            return;
-        }
+        let Arriving { socket, info } = arriving;
         let refusal = refusal(self.node, &info);
         let conn = self.backend.adopt(socket);
         worker.opened(start_of(conn, &info), refusal);
@@ -243,7 +236,7 @@ impl IoThread {
 }
 
 /// What the worker is told about a new connection.
-pub(crate) fn start_of(conn: ConnId, info: &ConnInfo) -> ConnectionStart {
+fn start_of(conn: ConnId, info: &ConnInfo) -> ConnectionStart {
     ConnectionStart {
         conn,
         addr: shown(&info.peer),
@@ -255,7 +248,7 @@ pub(crate) fn start_of(conn: ConnId, info: &ConnInfo) -> ConnectionStart {
 }
 
 /// Why a connection is refused, if so; the refusal is counted.
-pub(crate) fn refusal(node: &Node, info: &ConnInfo) -> Option<&'static str> {
+fn refusal(node: &Shared, info: &ConnInfo) -> Option<&'static str> {
     let settings = &node.settings;
     let refusal = if node.clients.count() >= settings.maxclients() {
         "ERR max number of clients reached"

@@ -34,7 +34,7 @@ mod timed_disk;
 mod waiting;
 mod worker;
 
-pub use assembly::{Assembled, Assembly};
+pub use assembly::{Assembly, dataset, node_over};
 pub use checkpointer::{CheckpointRun, Checkpointer};
 pub use connection::ConnectionStart;
 pub use protocol::Protocol;

@@ -21,20 +21,20 @@ use std::time::Duration;
 pub(crate) struct Listening {
     wanted: Mutex<Vec<Listener>>,
     changed: AtomicBool,
-    /// Wakes every thread that accepts at some time.
-    wakers: Vec<Waker>,
+    /// Wakes the thread that accepts.
+    waker: Waker,
 }
 
 impl Listening {
-    /// `wakers` wake the threads that accept, one after the other. Each reads `wanted` on its first
-    /// look.
-    pub(crate) fn new(wanted: Vec<Listener>, wakers: Vec<Waker>) -> Listening {
-        Listening { wanted: Mutex::new(wanted), changed: AtomicBool::new(true), wakers }
+    /// Nobody is accepted before [`Listening::open`]. `waker` wakes the thread that accepts.
+    pub(crate) fn new(wanted: Vec<Listener>, waker: Waker) -> Listening {
+        Listening { wanted: Mutex::new(wanted), changed: AtomicBool::new(false), waker }
     }
 
-    /// Lets another thread accept from now on.
-    pub(crate) fn change_hands(&self) {
+    /// Lets the thread accept from now on.
+    pub(crate) fn open(&self) {
         self.changed.store(true, Ordering::Release);
+        self.waker.wake();
     }
 
     /// A protocol's addresses as they are bound, with the ports that the kernel chose.
@@ -73,8 +73,7 @@ impl Listening {
             tracing::info!("listening on {}", listener.local());
         }
         *wanted = next;
-        self.changed.store(true, Ordering::Release);
-        self.wakers.iter().for_each(Waker::wake);
+        self.open();
         Ok(())
     }
 

@@ -1,39 +1,33 @@
 //! Starts a server and runs it until its clean shutdown.
 
 use crate::aside::Aside;
-use crate::assembly::{Assembled, Assembly};
+use crate::assembly::{Assembly, dataset, node_over};
 use crate::checkpointer::Checkpointer;
 use crate::dropper::Dropper;
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{Listening, bind};
-use crate::loading::{LoadingParts, LoadingThread};
+use crate::loading::{load, nothing_yet};
 use crate::protocol::Protocol;
-use crate::recovery::{Recovered, recover};
+use crate::recovery::Recovered;
 use crate::reports::Reports;
 use crate::shutdown::StopSignal;
-use crate::timed_disk::TimedDisk;
 use crate::worker::{Worker, WorkerParts};
-use ladon_engine::{Keyspace, Locks, Scratch};
-use ladon_kernel::limits;
+use ladon_engine::{Locks, Scratch};
+use ladon_kernel::dataset::Dataset;
+use ladon_kernel::loading::Loading;
 use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::node::Node;
-use ladon_kernel::statistics::latency_events::LatencyEvents;
-use ladon_log::{
-    DataDir, Log, LogError, LogOptions, OpenError, Progress, RecoverError, RecoveryReport,
-};
-use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError, MioBackend};
-use ladon_platform::{Clock, Process, SystemClock, SystemDisk};
-use ladon_record::Lsn;
+use ladon_kernel::shared::Shared;
+use ladon_log::{LogError, OpenError, RecoverError, RecoveryReport};
+use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError};
+use ladon_platform::{Clock, Process, SystemClock};
 use ladon_settings::{IoBackend, Settings};
 use parking_lot::Mutex;
-use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use thiserror::Error;
 
 /// Why the server did not start, or did not stop cleanly.
@@ -83,61 +77,41 @@ pub fn run(
     process: Arc<dyn Process>,
 ) -> Result<(), RunError> {
     let listeners = bind(&settings)?;
-
     let Backends { backends, fallback, name: backend_name } = open_backends(&settings)?;
-    let loading_backend = MioBackend::new().map_err(starting("an IO backend"))?;
-    let wakers = vec![loading_backend.waker(), backends[0].waker()];
-    let listening = Arc::new(Listening::new(listeners, wakers));
-    let parts = LoadingParts {
-        settings: Arc::clone(&settings),
-        clock: Arc::new(SystemClock),
-        process,
-        latency_events: Arc::new(LatencyEvents::new(Arc::clone(&settings))),
-        listening: Arc::clone(&listening),
-        stop: Arc::clone(&stop),
-        run_id: random_hex(),
-        io_backend: backend_name.to_owned(),
-        seed: random_u64(),
-    };
-    let loading = LoadingThread::start(loading_backend, parts.clone())
-        .map_err(starting("the thread that serves clients while the data is loaded"))?;
+    let listening = Arc::new(Listening::new(listeners, backends[0].waker()));
+    let shared = shared(&settings, process, &listening, &backends);
+    let progress = Arc::new(Loading::new(shared.started_ms));
+    let nothing = nothing_yet(&shared, Arc::clone(&progress), Arc::clone(&stop));
+    let node = Arc::new(node_over(shared, nothing));
+    let io_threads =
+        IoThreadParts::of(&node, &backends, Arc::clone(&stop))?.start(backends, &listening)?;
 
-    let LoadingParts { clock, latency_events, .. } = &parts;
-    let loaded = load(&settings, clock, latency_events, &stop, loading.note())?;
-    let Some(recovered) = loaded else {
-        loading.end();
+    let loaded = load(node.shared(), progress, &listening, &stop);
+    let Some(recovered) = loaded.transpose() else {
+        // Their error has nothing to say any more.
+        let _ = io_threads.join();
         listening.close();
         tracing::info!("stopped before the data was loaded; the files are unchanged");
         return Ok(());
     };
+    let recovered = recovered?;
     let keys = count_keys(&recovered);
     let Recovered { log, report, .. } = &recovered;
     tell_of(report, keys, &settings);
     warn_of(report);
     let writer = log.spawn_writer().map_err(starting("the log's writer"))?;
-
-    let threads = backends.iter().map(thread_handle).collect();
-    let started_ms = loading.node.started_ms;
-    let Assembled { node, checkpointer } = make_node(parts, &recovered, keys, threads, started_ms);
     start_touching_memory()?;
-    let dropper = Dropper::start(&node).map_err(starting("the dropper"))?;
-    let aside = Aside::start(&node).map_err(starting("the threads for long jobs"))?;
-
-    let handovers: Arc<[Handover]> =
-        backends.iter().map(|backend| Handover::new(backend.waker())).collect();
-    for backend in &backends {
-        let waker = backend.waker();
-        stop.add_waker(move || waker.wake());
-    }
+    // The dropper returns the memory of empty slabs to the system.
+    recovered.keyspace.allow_compaction();
+    let (data, checkpointer) = dataset(node.shared(), &recovered, keys, Arc::clone(&stop));
+    let node = exchange(node, data, &stop);
+    listening.open();
     // A client that has read the banner can read the data.
-    loading.resign(&node, &handovers);
     print_banner(&settings, &listening, backend_name, fallback.as_deref(), keys, &report.duration);
 
-    let reports = Reports::new(Arc::clone(&node), Arc::clone(log));
+    let reports = Reports::new(node, Arc::clone(log));
     let checkpoint_thread = start_checkpointer(&checkpointer, reports)?;
-    let parts = IoThreadParts { node, log: Arc::clone(log), dropper, aside, handovers, stop };
-    let io_threads = parts.start(backends, &listening)?;
-    let how = parts.stop.wait();
+    let how = stop.wait();
     tracing::info!("stopping: no new connections, finishing replies");
     let failure = io_threads.join();
     listening.close();
@@ -157,36 +131,36 @@ pub fn run(
     Ok(())
 }
 
-/// The node over the recovered data, and its checkpointer.
-fn make_node(
-    parts: LoadingParts,
-    recovered: &Recovered,
-    keys: u64,
-    threads: Vec<ThreadHandle>,
-    started_ms: u64,
-) -> Assembled {
-    let LoadingParts { process, latency_events, listening, .. } = parts;
+/// What is not about data.
+fn shared(
+    settings: &Arc<Settings>,
+    process: Arc<dyn Process>,
+    listening: &Arc<Listening>,
+    backends: &[AnyBackend],
+) -> Shared {
     let assembly = Assembly {
-        settings: parts.settings,
-        clock: parts.clock,
-        threads,
-        stop: parts.stop,
-        run_id: parts.run_id,
-        io_backend: parts.io_backend,
-        recovered_keys: keys,
+        settings: Arc::clone(settings),
+        clock: Arc::new(SystemClock),
+        threads: backends.iter().map(thread_handle).collect(),
+        run_id: random_hex(),
+        io_backend: backends.first().map_or("", |backend| backend.name()).to_owned(),
     };
-    let assembled = assembly.over(recovered, |node| {
-        node.process = process;
-        node.latency_events = latency_events;
-        node.started_ms = started_ms;
-        node.follow_settings =
-            Some(Box::new(move |settings, changed| listening.follow(settings, changed)));
-        Ok::<(), Infallible>(())
-    });
-    match assembled {
-        Ok(assembled) => assembled,
-        Err(never) => match never {},
-    }
+    let mut shared = assembly.shared();
+    shared.process = process;
+    let listening = Arc::clone(listening);
+    shared.follow_settings =
+        Some(Box::new(move |settings, changed| listening.follow(settings, changed)));
+    shared
+}
+
+/// Gives the IO threads the data. Returns once all of them have it, unless the server stops.
+fn exchange(node: Arc<Node>, data: Dataset, stop: &StopSignal) -> Arc<Node> {
+    /// How often to look whether the server stops.
+    const LOOK_EVERY: Duration = Duration::from_millis(100);
+    node.exchange(data);
+    let node = Arc::new(node.renewed());
+    while !node.await_taken(LOOK_EVERY) && !stop.is_requested() {}
+    node
 }
 
 /// One backend for each IO thread.
@@ -294,7 +268,6 @@ fn start_touching_memory() -> Result<(), RunError> {
 /// What all IO threads share.
 struct IoThreadParts {
     node: Arc<Node>,
-    log: Arc<Log>,
     dropper: Dropper,
     aside: Aside,
     handovers: Arc<[Handover]>,
@@ -309,6 +282,20 @@ struct IoThreads {
 }
 
 impl IoThreadParts {
+    fn of(
+        node: &Arc<Node>,
+        backends: &[AnyBackend],
+        stop: Arc<StopSignal>,
+    ) -> Result<IoThreadParts, RunError> {
+        let shared = node.shared();
+        let dropper = Dropper::start(shared).map_err(starting("the dropper"))?;
+        let aside = Aside::start(shared).map_err(starting("the threads for long jobs"))?;
+        let wakers = || backends.iter().map(Backend::waker);
+        let handovers = wakers().map(Handover::new).collect();
+        wakers().for_each(|waker| stop.add_waker(move || waker.wake()));
+        Ok(IoThreadParts { node: Arc::clone(node), dropper, aside, handovers, stop })
+    }
+
     /// Starts a thread on each backend; the first one accepts.
     fn start(
         &self,
@@ -320,7 +307,6 @@ impl IoThreadParts {
             let waker = backend.waker();
             let worker = Worker::new(WorkerParts {
                 node: Arc::clone(&self.node),
-                log: Arc::clone(&self.log),
                 thread: index,
                 seed: random_u64(),
                 wake: Arc::new(move || waker.wake()),
@@ -329,7 +315,7 @@ impl IoThreadParts {
             });
             let io_thread = IoThread {
                 index,
-                node: Arc::clone(&self.node),
+                node: Arc::clone(self.node.shared()),
                 worker,
                 backend,
                 handovers: Arc::clone(&self.handovers),
@@ -344,7 +330,7 @@ impl IoThreadParts {
             let spawned = thread.spawn(move || {
                 if let Err(error) = io_thread.run() {
                     *failure.lock() = Some(error.to_string());
-                    stop.request(ladon_kernel::node::Shutdown::default());
+                    stop.request(ladon_kernel::durability::Shutdown::default());
                 }
             });
             threads.handles.push(spawned.map_err(starting("an IO thread"))?);
@@ -364,74 +350,8 @@ impl IoThreads {
     }
 }
 
-/// Room for the checkpoint of a small data set and for the log before it.
-const RESERVE_BYTES: u64 = 16 << 20;
-
-fn starting(what: &str) -> impl Fn(io::Error) -> RunError + '_ {
+pub(crate) fn starting(what: &str) -> impl Fn(io::Error) -> RunError + '_ {
     move |error| RunError::Start { what: what.to_owned(), error }
-}
-
-/// Recovers the data. Returns early if the server stops first; the process then ends, which is as
-/// safe for the files as a crash.
-fn load(
-    settings: &Arc<Settings>,
-    clock: &Arc<dyn Clock>,
-    latency_events: &Arc<LatencyEvents>,
-    stop: &StopSignal,
-    note: impl Fn(Progress) + Send + Sync + 'static,
-) -> Result<Option<Recovered>, RunError> {
-    let (sender, outcome) = channel();
-    stop.add_waker({
-        let sender = sender.clone();
-        // An error means that loading is already done.
-        move || drop(sender.send(None))
-    });
-    let (settings, clock) = (Arc::clone(settings), Arc::clone(clock));
-    let latency_events = Arc::clone(latency_events);
-    let recover = move || {
-        let data = PathBuf::from(settings.data());
-        // An error means that no thread waits any more.
-        drop(sender.send(Some(open(&settings, &clock, &latency_events, &data, note))));
-    };
-    let named = thread::Builder::new().name("ladon-recovery".into());
-    named.spawn(recover).map_err(starting("the recovery"))?;
-    outcome.recv().ok().flatten().transpose()
-}
-
-fn open(
-    settings: &Settings,
-    clock: &Arc<dyn Clock>,
-    latency_events: &Arc<LatencyEvents>,
-    path: &Path,
-    note: impl Fn(Progress) + Sync,
-) -> Result<Recovered, RunError> {
-    let options = LogOptions {
-        segment_bytes: settings.log_segment_bytes(),
-        reserve_bytes: RESERVE_BYTES,
-        accept_loss_after: u64::try_from(settings.accept_log_loss_after()).ok().map(Lsn),
-        ..LogOptions::default()
-    };
-    let disk = TimedDisk::new(SystemDisk, Arc::clone(clock), Arc::clone(latency_events));
-    let dir = DataDir::open(Arc::new(disk), Arc::clone(clock), path, options, random_u64())?;
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let shown = Mutex::new(Instant::now());
-    let progress = |progress: Progress| {
-        note(progress);
-        let mut shown = shown.lock();
-        if shown.elapsed() >= Duration::from_secs(1) {
-            *shown = Instant::now();
-            tracing::info!(
-                "recovering, {:?}: {} of {} MB, {} items",
-                progress.phase,
-                progress.bytes_done >> 20,
-                progress.bytes_total >> 20,
-                progress.items
-            );
-        }
-    };
-    let databases = u16::try_from(settings.databases()).unwrap_or(u16::MAX);
-    let prepare = |keyspace: &Keyspace| limits::apply(keyspace, settings);
-    Ok(recover(dir, databases, clock.unix_ms(), workers, prepare, &progress)?)
 }
 
 fn count_keys(recovered: &Recovered) -> u64 {
@@ -465,7 +385,7 @@ fn print_banner(
 }
 
 /// Randomness from the system, for values that need not be secret.
-fn random_u64() -> u64 {
+pub(crate) fn random_u64() -> u64 {
     let mut bytes = [0u8; 8];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     match read {

@@ -1,6 +1,6 @@
 //! A request to stop the server, from a signal, from `SHUTDOWN` or from a test.
 
-use ladon_kernel::node::Shutdown;
+use ladon_kernel::durability::Shutdown;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -12,13 +12,14 @@ use ladon_kernel::blocking::SendNow;
 use ladon_kernel::client::clients::Monitor;
 use ladon_kernel::message::{Message, ThreadHandle};
 use ladon_kernel::node::Node;
+use ladon_kernel::shared::Shared;
 use ladon_log::{DataDir, Log, LogOptions};
 use ladon_net::{ConnId, Outgoing};
 use ladon_platform::{Clock, Disk};
 use ladon_record::{Change, Changes, Gate, Lsn};
 use ladon_server::{
-    Assembled, Assembly, CheckpointRun, ConnectionStart, Net, Planted, Protocol, Recovered,
-    StopSignal, Worker, WorkerParts, recover,
+    Assembly, CheckpointRun, ConnectionStart, Net, Planted, Protocol, Recovered, Worker,
+    WorkerParts, dataset, node_over, recover,
 };
 use ladon_settings::Settings;
 use ladon_sim_disk::SimDisk;
@@ -162,21 +163,19 @@ impl SimNode {
                 .map(|at| ThreadHandle::new(wake(&woken[at])))
                 .chain([ThreadHandle::new(|| {})])
                 .collect(),
-            stop: Arc::new(StopSignal::default()),
             run_id: "0".repeat(40),
             io_backend: "sim".to_owned(),
-            recovered_keys: 0,
         };
-        let Assembled { node, .. } = assembly.over(&recovered, |node| {
-            watch(node, plan.workers, canary);
-            apply_limits(node, &keyspace, plan, canary)
-        })?;
+        let mut shared = assembly.shared();
+        watch(&mut shared, plan.workers, canary);
+        let (data, _) = dataset(&shared, &recovered, 0, Arc::default());
+        let node = Arc::new(node_over(shared, data));
+        apply_limits(&node, &keyspace, plan, canary)?;
         node.clients.add_monitor(Monitor { client: u64::MAX, thread: plan.workers, slot: 0 });
         let workers = (0..plan.workers)
             .map(|thread| {
                 let mut worker = Worker::new(WorkerParts {
                     node: Arc::clone(&node),
-                    log: Arc::clone(&log),
                     thread,
                     seed: random.next_u64(),
                     wake: Arc::new(wake(&woken[thread])),
@@ -484,7 +483,7 @@ fn lose_last_bit(bytes: &mut [u8]) -> Range<usize> {
 }
 
 /// Has the node tell what it evicts and whom it serves, in the inbox of thread `tells`.
-fn watch(node: &mut Node, tells: usize, canary: Canary) {
+fn watch(node: &mut Shared, tells: usize, canary: Canary) {
     node.watch_evictions = Some(Box::new(move |node, changes| {
         for change in Changes::new(changes) {
             let Ok(Change::Delete { key, .. }) = change else {

@@ -27,6 +27,8 @@ const CREDS_MISMATCH: ErrorCode = ErrorCode(47);
 const PROC_LUA: ErrorCode = ErrorCode(32);
 /// `ER_WRONG_SCHEMA_VERSION`.
 const WRONG_SCHEMA_VERSION: ErrorCode = ErrorCode(109);
+/// `ER_LOADING`.
+const LOADING: ErrorCode = ErrorCode(116);
 /// `ER_VIEW_IS_RO`.
 const VIEW_IS_RO: ErrorCode = ErrorCode(113);
 
@@ -100,9 +102,10 @@ pub(crate) fn no_such_method(name: &str) -> BoxError {
     BoxError::new(NO_SUCH_PROC, format!("Procedure '{name}' is not defined"))
 }
 
-/// Why a statement is not admitted.
+/// Why a request is not admitted.
 pub(crate) fn of_refusal(refusal: Refusal, node: &Node) -> BoxError {
     match refusal {
+        Refusal::Loading => BoxError::new(LOADING, "Instance bootstrap hasn't finished yet"),
         Refusal::OutOfMemory => out_of_memory(node.settings.maxmemory()),
         Refusal::TooFewReplicas => {
             let message = "Can't modify data on a read-only instance - fewer replicas than \

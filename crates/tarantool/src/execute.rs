@@ -103,6 +103,11 @@ impl Running<'_, '_> {
         request: Result<Request<'_>, RequestError>,
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
+        if let Err(refusal) = admission::on_data(self.thread.node)
+            && facts_of(header.request_type).needs_data
+        {
+            return Err(error::of_refusal(refusal, self.thread.node).into());
+        }
         let version = self.schema_version;
         if header.schema_version != 0 && header.schema_version != version {
             return Err(error::wrong_schema_version(header.schema_version, version).into());

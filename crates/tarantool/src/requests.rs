@@ -12,6 +12,8 @@ pub struct RequestFacts {
     pub writes: bool,
     /// It takes no longer than a usual request.
     pub is_quick: bool,
+    /// It is about data, or about who may do what with it.
+    pub(crate) needs_data: bool,
     status: Status,
 }
 
@@ -62,7 +64,8 @@ const fn facts(
     (writes, is_quick): (bool, bool),
     status: Status,
 ) -> RequestFacts {
-    RequestFacts { request_type, writes, is_quick, status }
+    let needs_data = !matches!(request_type, types::PING | types::ID | types::NOP);
+    RequestFacts { request_type, writes, is_quick, needs_data, status }
 }
 
 /// Places in [`REQUESTS`] by the request's type, and one behind its end for those that are not there.
@@ -150,6 +153,8 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   Tarantool 3. `pairs` checks its arguments; what it returns cannot leave the server, as in Tarantool.
 - **`CALL \"box.info\"`** has `version`, `package`, `id`, `ro`, `uuid`, `status`, `uptime` and `pid`, and nothing of
   replication, the log or memory.
+- **While the data is being loaded**, clients are greeted, and `PING` and `ID` are answered; all else gets `ER_LOADING`
+  (116), as while Tarantool bootstraps. The connection goes on once the data is there.
 - **Users**: `chap-sha1` and `pap-sha256`. `--iproto-admin-password` sets the password of `admin`. Rights are Tarantool's:
   who may read, write and call, who may define and grant what, and what is not dropped while something is left of it. Stricter:
   who alters a space needs the right to it also of the owner that it had, a user is not dropped while others have rights to it,

@@ -87,6 +87,12 @@ impl Session {
         self.preparing.is_some()
     }
 
+    /// The node's data was exchanged for other data.
+    pub fn data_changed(&mut self) {
+        debug_assert!(!self.is_long_to_drop(), "it has begun something on the data before");
+        self.rights = None;
+    }
+
     /// The connection has ended: nothing is to be told to it.
     pub fn leave(&self, node: &Node) {
         if !self.watched.is_empty() {

@@ -7,7 +7,7 @@ use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::flags::Flags;
 use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
-use ladon_kernel::node::{CheckpointError, Shutdown};
+use ladon_kernel::durability::{CheckpointError, Shutdown};
 use ladon_kernel::request::outcome::Flow;
 
 const BUSY: CommandError = CommandError::text("ERR Background save already in progress");

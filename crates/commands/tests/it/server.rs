@@ -1,7 +1,7 @@
 //! The server's own commands: `INFO`, `CONFIG`, `COMMAND`, `SLOWLOG` and the like.
 
 use crate::common::{TestNode, check, check_on};
-use ladon_kernel::node::Shutdown;
+use ladon_kernel::durability::Shutdown;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A reply without the quotes and escapes that scripts show it with.

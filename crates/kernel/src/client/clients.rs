@@ -114,32 +114,6 @@ pub(crate) const SESSION_BYTES: usize = 112;
 const BUFFER_STEP_BYTES: usize = 4096;
 
 impl ClientInfo {
-    /// The same connection in another thread and slot, with nothing in progress.
-    pub fn moved(&self, thread: usize, slot: u32) -> ClientInfo {
-        ClientInfo {
-            id: self.id,
-            thread,
-            slot,
-            fd: self.fd,
-            addr: self.addr.clone(),
-            laddr: self.laddr.clone(),
-            unix: self.unix,
-            created_ms: self.created_ms,
-            name: Mutex::new(self.name.lock().clone()),
-            lib_name: Mutex::new(self.lib_name.lock().clone()),
-            lib_ver: Mutex::new(self.lib_ver.lock().clone()),
-            last_active_ms: self.last_active_ms.load(Relaxed).into(),
-            db: self.db.load(Relaxed).into(),
-            resp: self.resp.load(Relaxed).into(),
-            command: self.command.load(Relaxed).into(),
-            multi: self.multi.load(Relaxed).into(),
-            monitor: self.monitor.load(Relaxed).into(),
-            no_evict: self.no_evict.load(Relaxed).into(),
-            no_touch: self.no_touch.load(Relaxed).into(),
-            ..ClientInfo::default()
-        }
-    }
-
     /// Whether it is gone as far as others can see: closed or being closed.
     pub fn is_gone(&self) -> bool {
         self.killed.load(Relaxed) || self.leaving.load(Relaxed)
@@ -278,11 +252,6 @@ impl Clients {
     /// An identifier that was never used before.
     pub fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Relaxed) + 1
-    }
-
-    /// Continues after the identifiers that `other` has used.
-    pub fn continue_after(&self, other: &Clients) {
-        self.next_id.fetch_max(other.next_id.load(Relaxed), Relaxed);
     }
 
     /// Adds a new connection.

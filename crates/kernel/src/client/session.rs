@@ -1,6 +1,6 @@
 //! One connection's state, as far as commands know it.
 
-use crate::client::clients::{self, ClientInfo, Clients, Monitor};
+use crate::client::clients::{self, ClientInfo};
 use crate::command::command_id::CommandId;
 use crate::command::flags::Flags;
 use crate::long::aside_job::Aside;
@@ -180,20 +180,13 @@ pub struct Session {
 const _: () = assert!(size_of::<Session>() == clients::SESSION_BYTES);
 
 impl Session {
-    /// Moves the session to another node, which has the data that the previous one lacked. It has
-    /// to subscribe again.
-    pub fn move_to(&mut self, info: Arc<ClientInfo>, clients: &Clients) {
-        if self.monitor {
-            let (client, thread, slot) = (info.id, info.thread, info.slot);
-            clients.add_monitor(Monitor { client, thread, slot });
-        }
+    /// The node's data was exchanged for other data.
+    pub fn data_changed(&mut self) {
+        self.last_write = Lsn::ZERO;
+        // That is a change of all that it watched.
         if !self.watched.is_empty() {
-            // The loaded data is a change for a client that watched an empty keyspace.
-            self.watch_flag = Arc::default();
             self.watch_flag.touch();
         }
-        self.pausing = None;
-        self.info = info;
     }
 
     /// Number of subscriptions of a kind.

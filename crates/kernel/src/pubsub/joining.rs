@@ -69,16 +69,6 @@ pub fn abandon(node: &Node, local: &mut Local, session: &mut Session) {
     }
 }
 
-/// Subscribes again, on the thread of another node that the connection has moved to.
-pub fn renew(node: &Node, local: &mut Local, session: &mut Session) {
-    let Some(before) = session.subscribed.take() else { return };
-    for kind in Kind::ALL {
-        for name in before.names(kind) {
-            subscribe(node, local, session, kind, &name);
-        }
-    }
-}
-
 /// Lets other threads see the numbers of subscriptions.
 fn show(session: &Session) {
     for kind in Kind::ALL {

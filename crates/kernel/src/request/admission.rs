@@ -5,7 +5,7 @@
 //! | a client of RESP, also into `MULTI` and by `EXEC` | [`request`] |
 //! | a script or function, by what it declares | [`script`] |
 //! | a command of a script | [`call`] |
-//! | a statement of IPROTO | [`statement`] |
+//! | a request of IPROTO | [`on_data`] if it needs data, and [`statement`] if it writes |
 //! | what changes data outside of a request | [`changes`] |
 //!
 //! A check of rights, of the node's role (`READONLY`) or of a key's slot (`MOVED`) belongs here, once
@@ -16,7 +16,8 @@ use crate::command::command_id::CommandId;
 use crate::command::error::CommandError;
 use crate::command::flags::Flags;
 use crate::memory::eviction::Room;
-use crate::node::{Node, Paused};
+use crate::node::Node;
+use crate::shared::Paused;
 use ladon_resp::Proto;
 
 /// Why something is not admitted.
@@ -91,8 +92,8 @@ pub fn request(
     if !session.authenticated && !flags.has(Flags::NO_AUTH) && node.requires_login() {
         return Err(Refusal::NotLoggedIn);
     }
-    if node.loading.is_some() && !flags.has(Flags::LOADING) {
-        return Err(Refusal::Loading);
+    if !flags.has(Flags::LOADING) {
+        on_data(node)?;
     }
     if session.is_subscribed()
         && session.proto == Proto::Resp2
@@ -165,6 +166,12 @@ pub fn call(node: &Node, call: Call, script: Script, memory: Room) -> Result<(),
     has_replicas(node)?;
     let allows_oom = !script.is_undeclared && script.allows_oom;
     if allows_oom || !call.flags.has(Flags::DENYOOM) { Ok(()) } else { has_room(memory) }
+}
+
+/// Admits what needs data.
+#[inline]
+pub fn on_data(node: &Node) -> Result<(), Refusal> {
+    if node.loading.is_some() { Err(Refusal::Loading) } else { Ok(()) }
 }
 
 /// Admits a statement of IPROTO that writes.

@@ -85,20 +85,6 @@ pub fn abandon(node: &Node, local: &mut Local, session: &mut Session) {
     }
 }
 
-/// Turns tracking on again, on the thread of another node that the connection has moved to.
-pub fn renew(node: &Node, local: &mut Local, session: &mut Session) {
-    let Some(mut before) = session.tracking.take() else { return };
-    if before.on {
-        let prefixes = before.take_prefixes();
-        let prefixes: Vec<&[u8]> = prefixes.iter().map(|prefix| &**prefix).collect();
-        let caching = before.caching;
-        turn_on(node, local, session, before.modes, before.redirect, &prefixes);
-        if let Some(tracking) = &mut session.tracking {
-            tracking.caching = caching;
-        }
-    }
-}
-
 /// Lets other threads see it.
 pub fn show(session: &Session) {
     let Some(tracking) = &session.tracking else { return };

@@ -118,6 +118,12 @@ impl Tracking {
         keyspace.collect_changes(true);
     }
 
+    /// The data was exchanged for this.
+    pub(crate) fn goes_on_with(&self, keyspace: &Keyspace) {
+        let users = self.users.lock();
+        keyspace.collect_changes(*users != 0);
+    }
+
     /// A client that has ever turned tracking on has left.
     pub(super) fn ends(&self, keyspace: &Keyspace) {
         let mut users = self.users.lock();

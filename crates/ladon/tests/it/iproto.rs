@@ -15,6 +15,7 @@ mod sequences;
 mod session_settings;
 mod streams;
 mod watch;
+mod while_loading;
 
 use crate::sick_disk::SickDisk;
 use client::{Iproto, array, int, map, text};

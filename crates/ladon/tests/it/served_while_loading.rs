@@ -4,7 +4,7 @@
 //! What keeps a server loading here is a disk that holds back reads (`sick_disk/shim.c`).
 
 use crate::live::{bulk, call, ok};
-use crate::sick_disk::{SOON, SickDisk, until};
+use crate::sick_disk::{SOON, SickDisk, WHILE, until};
 use ladon_crash::{Client, Server};
 use ladon_resp::client::Value;
 use std::time::Instant;
@@ -106,6 +106,74 @@ fn who_came_early_is_answered_and_served_on() {
         let list = text(&call(&mut clients[0], &["CLIENT", "LIST"]));
         assert_eq!(list.lines().count(), 5, "{list}");
     }
+}
+
+/// What a connection has asked for outlasts the exchange of the data, on every thread.
+#[test]
+fn what_was_asked_for_while_loading_holds_afterwards() {
+    let (disk, server) = held(&["--io-threads", "2"]);
+    let mut watching: Vec<Client> = (0..2).map(|_| connect(&server)).collect();
+    let mut subscribed: Vec<Client> = (0..2).map(|_| connect(&server)).collect();
+    let mut tracking: Vec<Client> = (0..2).map(|_| connect(&server)).collect();
+    let mut client = connect(&server);
+    for monitor in &mut watching {
+        assert_eq!(call(monitor, &["MONITOR"]), ok());
+    }
+    for subscriber in &mut subscribed {
+        assert!(!call(subscriber, &["SUBSCRIBE", "news", "__keyevent@0__:set"]).is_error());
+        subscriber.reply().expect("the second channel");
+    }
+    for tracker in &mut tracking {
+        assert!(!call(tracker, &["HELLO", "3"]).is_error());
+        assert_eq!(call(tracker, &["CLIENT", "TRACKING", "ON"]), ok());
+    }
+    assert_eq!(call(&mut client, &["CONFIG", "SET", "notify-keyspace-events", "E$"]), ok());
+    assert_eq!(call(&mut client, &["PUBLISH", "news", "early"]), Value::Integer(2));
+
+    disk.unset("hold-read");
+    until(&mut client, &["PING"], |reply| *reply == pong());
+    for tracker in &mut tracking {
+        assert_eq!(call(tracker, &["GET", "k"]), bulk("v"));
+    }
+    assert_eq!(call(&mut client, &["SET", "k", "late"]), ok());
+    assert_eq!(call(&mut client, &["PUBLISH", "news", "late"]), Value::Integer(2));
+    for subscriber in &mut subscribed {
+        let messages: [(&str, &str); 3] =
+            [("news", "early"), ("__keyevent@0__:set", "k"), ("news", "late")];
+        for (channel, message) in messages {
+            let expected = [bulk("message"), bulk(channel), bulk(message)];
+            assert_eq!(subscriber.reply().expect("a message"), Value::Array(expected.into()));
+        }
+    }
+    for tracker in &mut tracking {
+        let Value::Push(invalid) = tracker.reply().expect("an invalidation") else {
+            panic!("it follows what it has read")
+        };
+        assert_eq!(invalid[0], bulk("invalidate"));
+    }
+    for monitor in &mut watching {
+        let mut lines = std::iter::from_fn(|| match monitor.reply().expect("a line") {
+            Value::Simple(line) => Some(String::from_utf8_lossy(&line).into_owned()),
+            other => panic!("{other:?} is no line"),
+        });
+        assert!(lines.any(|line| line.contains("\"PUBLISH\" \"news\" \"early\"")));
+        assert!(lines.any(|line| line.contains("\"SET\" \"k\" \"late\"")));
+    }
+}
+
+/// A pause that was asked for while loading holds back requests on the data.
+#[test]
+fn a_pause_outlasts_loading() {
+    let (disk, server) = held(&["--io-threads", "2"]);
+    let (mut client, mut held_back) = (connect(&server), connect(&server));
+    assert_eq!(call(&mut client, &["CLIENT", "PAUSE", "60000", "WRITE"]), ok());
+    disk.unset("hold-read");
+    until(&mut client, &["GET", "k"], |reply| *reply == bulk("v"));
+    held_back.request(&["SET", "k", "w"]).expect("sent");
+    assert!(!held_back.has_reply_within(WHILE).expect("waits"));
+    assert_eq!(call(&mut client, &["GET", "k"]), bulk("v"));
+    assert_eq!(call(&mut client, &["CLIENT", "UNPAUSE"]), ok());
+    assert_eq!(held_back.reply().expect("a reply"), ok());
 }
 
 /// Test harnesses start a server, connect as soon as they can, and send their first command.

@@ -27,9 +27,9 @@ mod allocator_collect;
 mod audit;
 mod blocked;
 mod buffers;
-mod carried;
 mod compaction;
 mod everysec;
+mod exchange;
 mod fan_out;
 mod inbox;
 mod invalidate;
@@ -56,13 +56,13 @@ use crate::positions::Positions;
 use crate::queues::Queues;
 use crate::waiting::Awaited;
 use buffers::Buffers;
-pub(crate) use carried::Carried;
 use fan_out::FanOuts;
 use ladon_engine::{CommitLimits, PreparationLimits, Scratch};
 use ladon_kernel::blocking::SendNow;
 use ladon_kernel::local::Local;
-use ladon_kernel::node::{Node, Paused};
+use ladon_kernel::node::Node;
 use ladon_kernel::rng::Rng;
+use ladon_kernel::shared::Paused;
 use ladon_log::{Appender, Log, PositionWaiter};
 use ladon_net::{ConnId, Outgoing};
 use ladon_record::{Gate, Lsn};
@@ -131,8 +131,6 @@ pub(super) type Wire<'a> = Option<&'a mut dyn Net>;
 pub struct WorkerParts {
     /// The node.
     pub node: Arc<Node>,
-    /// The log.
-    pub log: Arc<Log>,
     /// This thread's number, and its index in `node.threads`.
     pub thread: usize,
     /// Seed of the worker's random numbers.
@@ -166,6 +164,9 @@ pub struct Worker {
     node: Arc<Node>,
     log: Arc<Log>,
     position_waiter: Arc<PositionWaiter>,
+    wake: Arc<dyn Fn() + Send + Sync>,
+    /// Other threads may still run requests on the data before.
+    awaits_others: bool,
     bench: Box<Workbench>,
     dropper: Option<Dropper>,
     aside: Option<Aside>,
@@ -247,19 +248,23 @@ pub struct Worker {
 impl Worker {
     /// Creates a worker without connections.
     pub fn new(parts: WorkerParts) -> Worker {
-        let position_waiter = parts.log.add_waiter(parts.wake);
+        let log = Arc::clone(&parts.node.log);
+        let position_waiter = log.add_waiter(Arc::clone(&parts.wake));
         let stats = Arc::clone(&parts.node.stats[parts.thread]);
         let mut local = Local::new(parts.thread, stats, Rng::new(parts.seed));
         local.replies_later = true;
         parts.node.see_pauses(parts.thread);
+        parts.node.note_taken(parts.thread);
         let node = Arc::clone(&parts.node);
-        let (scratch, appender) = (Scratch::default(), parts.log.appender());
+        let (scratch, appender) = (Scratch::default(), log.appender());
         Worker {
             bench: Box::new(Workbench { node, local, scratch, appender }),
-            seen: Positions::of(&parts.log),
+            seen: Positions::of(&log),
             node: parts.node,
-            log: parts.log,
+            log,
             position_waiter,
+            wake: parts.wake,
+            awaits_others: true,
             dropper: parts.dropper,
             aside: parts.aside,
             jobs: VecDeque::new(),
@@ -398,6 +403,7 @@ impl Worker {
     }
 
     fn run_requests_on(&mut self, net: &mut Wire<'_>) {
+        let has_data = self.has_data();
         self.node.see_pauses(self.bench.local.thread);
         self.turn = Turn { began_ns: self.node.clock.monotonic_ns(), ..Turn::default() };
         self.now_ms = self.node.clock.unix_ms();
@@ -416,7 +422,7 @@ impl Worker {
         self.resume_held();
         self.resume_publishers();
         self.publish();
-        if !self.stopping {
+        if has_data && !self.stopping {
             self.run_batches(net);
         }
         // After the received requests, which may serve a wait.

@@ -49,6 +49,7 @@ impl Worker {
             || self.has_slice_to_make()
             || !self.queues.is_empty(WaitsFor::Release)
             || !(self.stopping
+                || self.awaits_others
                 || self.queues.is_empty(WaitsFor::Turn) && self.queues.is_empty(WaitsFor::NextTurn))
             || self.housekeeping.is_due()
             || self.is_tidying

@@ -3,8 +3,8 @@
 use ladon_kernel::command::args::{self, is};
 use ladon_kernel::command::error::{CommandError, CommandResult, shown};
 use ladon_kernel::ctx::Ctx;
-use ladon_kernel::node::Paused;
 use ladon_kernel::request::outcome::Flow;
+use ladon_kernel::shared::Paused;
 
 pub(super) fn pause(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let what = match args[3..] {

@@ -14,7 +14,7 @@ use ladon_kernel::command::args::{self, is};
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::spec::{Code, HandlerFn, LockNeed};
 use ladon_kernel::ctx::Ctx;
-use ladon_kernel::node::hex_id;
+use ladon_kernel::shared::hex_id;
 use ladon_settings::{Access, memory_size};
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;

@@ -33,7 +33,7 @@ pub(super) fn write_commandstats(ctx: &mut Ctx<'_>, text: &mut Text) {
 
 pub(super) fn write_errorstats(ctx: &mut Ctx<'_>, text: &mut Text) {
     let mut errors: BTreeMap<String, u64> = BTreeMap::new();
-    for stats in &ctx.node.stats {
+    for stats in ctx.node.stats.iter() {
         for (code, count) in &*stats.errors.lock() {
             *errors.entry(code.clone()).or_default() += count;
         }

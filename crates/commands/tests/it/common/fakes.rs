@@ -1,7 +1,7 @@
 //! A clock that moves only when a test moves it, and a log in memory.
 
-use ladon_kernel::node::Durability;
-use ladon_kernel::node::{CheckpointError, PersistenceStatus, Shutdown};
+use ladon_kernel::durability::Durability;
+use ladon_kernel::durability::{CheckpointError, PersistenceStatus, Shutdown};
 use ladon_platform::Clock;
 use ladon_record::{Gate, Lsn};
 use parking_lot::Mutex;

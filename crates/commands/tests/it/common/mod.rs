@@ -16,13 +16,16 @@ use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Recovering, Scratch};
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::disconnect::disconnect;
 use ladon_kernel::client::session::Session;
+use ladon_kernel::dataset::Dataset;
 use ladon_kernel::local::Local;
 use ladon_kernel::message::ThreadHandle;
-use ladon_kernel::node::{Node, NodeParts};
+use ladon_kernel::node::Node;
 use ladon_kernel::request::execute::{Request, execute};
 use ladon_kernel::request::outcome::Outcome;
 use ladon_kernel::rng::Rng;
+use ladon_kernel::shared::{Shared, SharedParts};
 use ladon_kernel::thread_parts::ThreadParts;
+use ladon_log::Log;
 use ladon_resp::Proto;
 use ladon_settings::Settings;
 use std::collections::BTreeMap;
@@ -58,17 +61,22 @@ impl TestNode {
     pub fn with_settings(settings: Settings) -> TestNode {
         let keyspace = empty_keyspace();
         let (clock, log) = (Arc::new(FakeClock::new(START_MS)), Arc::new(FakeLog::default()));
-        let parts = NodeParts {
+        let table = ladon_commands::families::table();
+        let data = Dataset {
             keyspace: Arc::new(keyspace),
+            log: Log::nowhere(clock.clone()),
+            durability: log.clone(),
+            loading: None,
+        };
+        let parts = SharedParts {
             settings: Arc::new(settings),
             clock: clock.clone(),
-            durability: log.clone(),
             threads: vec![ThreadHandle::new(|| {})],
             run_id: "0".repeat(40),
             io_backend: "none".to_owned(),
-            table: ladon_commands::families::table(),
+            commands: table.len(),
         };
-        TestNode { node: Node::new(parts), clock, log, rehearses: true }
+        TestNode { node: Node::new(Shared::new(parts), data, table), clock, log, rehearses: true }
     }
 
     /// For tests that look at garbage, or at time that was spent.

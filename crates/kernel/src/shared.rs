@@ -1,0 +1,326 @@
+//! What all connections of a node share, whatever its data.
+
+use crate::client::clients::{ClientInfo, Clients, Monitor};
+use crate::client::schema_watchers::SchemaWatchers;
+use crate::command::command_id::CommandId;
+use crate::dataset::{Dataset, Exchange};
+use crate::long::aside_job::AsideCounts;
+use crate::long::large::Slicing;
+use crate::memory::eviction_state::Exceeded;
+use crate::memory::lazy_free::LazyFree;
+use crate::message::{Message, ThreadHandle};
+use crate::notifications;
+use crate::pubsub::registry::PubSub;
+use crate::rng::Rng;
+use crate::scan_positions::ScanPositions;
+use crate::scripts::Scripts;
+use crate::statistics::command_logs::CommandLogs;
+use crate::statistics::histogram::HistogramSum;
+use crate::statistics::hot_keys::HotKeys;
+use crate::statistics::latency_events::LatencyEvents;
+use crate::statistics::rates::{Rates, Sampler};
+use crate::statistics::stats::ThreadStats;
+use crate::tracking::registry::{self as trackers, Tracking};
+use ladon_engine::TransactionLimits;
+use ladon_platform::{Clock, Process, SystemProcess};
+use ladon_record::{KeyHasher, Lsn};
+use ladon_settings::Settings;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// What it is created from.
+pub struct SharedParts {
+    /// The settings in force.
+    pub settings: Arc<Settings>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// One for each IO thread.
+    pub threads: Vec<ThreadHandle>,
+    /// 40 hexadecimal digits that distinguish this run from others.
+    pub run_id: String,
+    /// `io_uring` or `mio`, for `INFO`.
+    pub io_backend: String,
+    /// Number of commands, to be counted each.
+    pub commands: usize,
+}
+
+/// What all connections of a node share, whatever its data.
+pub struct Shared {
+    /// The settings in force.
+    pub settings: Arc<Settings>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// The IO threads.
+    pub threads: Arc<[ThreadHandle]>,
+    /// Who subscribes to what.
+    pub pubsub: Arc<PubSub>,
+    pub(crate) event_forms: Arc<notifications::Forms>,
+    /// Who keeps copies of which values.
+    pub tracking: Arc<Tracking>,
+    /// Counters, one for each IO thread.
+    pub stats: Arc<[Arc<ThreadStats>]>,
+    /// All connections.
+    pub clients: Clients,
+    /// Tells this run from others.
+    pub run_id: Mutex<String>,
+    /// `io_uring` or `mio`.
+    pub io_backend: String,
+    /// When the node started, Unix milliseconds.
+    pub started_ms: u64,
+    pause: Pause,
+    pub(crate) exchange: Exchange,
+    /// `DEBUG SET-ACTIVE-EXPIRE`.
+    pub active_expire: std::sync::atomic::AtomicBool,
+    /// Highest number of bytes that the data took.
+    pub used_bytes_peak: AtomicU64,
+    /// Connections refused because of `maxclients`.
+    pub rejected_connections: AtomicU64,
+    /// Commands that took long or were large.
+    pub command_logs: CommandLogs,
+    /// Which keys take most time and traffic, while somebody looks.
+    pub hot_keys: HotKeys,
+    /// Delays that were observed; shared with the code that may observe one.
+    pub latency_events: Arc<LatencyEvents>,
+    /// The process and its machine.
+    pub process: Arc<dyn Process>,
+    /// Applies other consequences of changed settings, where there are any.
+    pub follow_settings: Option<FollowSettings>,
+    /// Testing only: sees the changes that evict keys before they are logged, and returns whether
+    /// to log them. They must be logged, and the simulator must notice if they are not.
+    pub watch_evictions: Option<WatchEvictions>,
+    /// Testing only: called with each client whose wait for a key was served, in order.
+    pub watch_served: Option<WatchServed>,
+    /// Identifies the history of the data, as far as this node knows it.
+    pub replication_id: Mutex<String>,
+    /// Large values that wait to be freed.
+    pub lazy_free: LazyFree,
+    /// Connections closed because of `maxmemory-clients`.
+    pub evicted_clients: AtomicU64,
+    /// How long the data has exceeded `maxmemory`.
+    pub exceeded: Exceeded,
+    /// Which replies are made in slices.
+    pub slicing: Slicing,
+    /// Counts of results computed aside.
+    pub aside: AsideCounts,
+    /// Scripts: their cache, and which run.
+    pub scripts: Scripts,
+    /// Where scans of mounted spaces go on.
+    pub scan_positions: ScanPositions,
+    /// Who wants to hear of changed definitions of spaces.
+    pub schema_watchers: SchemaWatchers,
+    pub(crate) sampler: Mutex<Sampler>,
+}
+
+/// Checks and prepares a change of settings (the new ones, the names of what changed), or refuses
+/// it: see [`Settings::set_many_with`].
+pub type FollowSettings =
+    Box<dyn Fn(&Settings, &[&'static str]) -> Result<(), (&'static str, String)> + Send + Sync>;
+
+/// See [`Shared::watch_evictions`].
+pub type WatchEvictions = Box<dyn Fn(&Shared, &[u8]) -> bool + Send + Sync>;
+
+/// See [`Shared::watch_served`].
+pub type WatchServed = Box<dyn Fn(&Shared, &ClientInfo) + Send + Sync>;
+
+/// `CLIENT PAUSE`: its end, and whether reads continue.
+#[derive(Default)]
+struct Pause {
+    until_ms: AtomicU64,
+    writes_only: std::sync::atomic::AtomicBool,
+    /// Counts pauses.
+    generation: AtomicU64,
+    /// For each thread, the number of pauses that it has seen between two turns: what it ran before
+    /// them is over. The maximum if it runs nothing.
+    seen: Box<[AtomicU64]>,
+}
+
+/// What a pause holds back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paused {
+    /// Commands that may change data.
+    Writes,
+    /// All commands.
+    All,
+}
+
+impl Shared {
+    /// Lets those who follow changes of the data follow the changes of this.
+    pub(crate) fn follow(&self, data: &Dataset) {
+        notifications::follow(&data.keyspace, &self.pubsub, &self.event_forms);
+        trackers::follow(&data.keyspace, &self.tracking);
+    }
+
+    /// That of a node which has no connections yet.
+    pub fn new(parts: SharedParts) -> Shared {
+        let seen = parts.threads.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
+        let pause = Pause { seen, ..Pause::default() };
+        let threads: Arc<[ThreadHandle]> = parts.threads.into();
+        let seed = KeyHasher::new(0).hash(parts.run_id.as_bytes()).0;
+        let pubsub = Arc::new(PubSub::new(Arc::clone(&threads), seed));
+        Shared {
+            stats: threads.iter().map(|_| Arc::new(ThreadStats::new(parts.commands))).collect(),
+            started_ms: parts.clock.unix_ms(),
+            latency_events: Arc::new(LatencyEvents::new(Arc::clone(&parts.settings))),
+            command_logs: CommandLogs::default(),
+            hot_keys: HotKeys::new(threads.len()),
+            tracking: Arc::new(Tracking::new(Arc::clone(&pubsub), Arc::clone(&parts.settings))),
+            settings: parts.settings,
+            clock: parts.clock,
+            scripts: Scripts::new(threads.len()),
+            exchange: Exchange::of(threads.len()),
+            threads,
+            pubsub,
+            event_forms: Arc::default(),
+            clients: Clients::default(),
+            replication_id: Mutex::new(hex_id(&mut Rng::new(seed))),
+            process: Arc::new(SystemProcess::default()),
+            follow_settings: None,
+            watch_evictions: None,
+            watch_served: None,
+            lazy_free: LazyFree::default(),
+            evicted_clients: AtomicU64::new(0),
+            exceeded: Exceeded::default(),
+            slicing: Slicing::default(),
+            aside: AsideCounts::default(),
+            schema_watchers: SchemaWatchers::default(),
+            scan_positions: ScanPositions::default(),
+            sampler: Mutex::default(),
+            run_id: Mutex::new(parts.run_id),
+            io_backend: parts.io_backend,
+            pause,
+            active_expire: std::sync::atomic::AtomicBool::new(true),
+            used_bytes_peak: AtomicU64::new(0),
+            rejected_connections: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether writes have to wait for missing replicas: there are no replicas yet.
+    #[inline]
+    pub fn lacks_replicas(&self) -> bool {
+        self.settings.min_replicas_to_write() != 0 && self.settings.min_replicas_max_lag() != 0
+    }
+
+    /// Bytes of all clients: their buffers and the state kept for them.
+    #[inline]
+    pub fn clients_memory(&self) -> u64 {
+        // Threads add and subtract in any order.
+        (self.clients.bytes.load(Relaxed) as i64).max(0) as u64
+    }
+
+    /// Limits of what open transactions on spaces hold.
+    pub fn transaction_limits(&self) -> TransactionLimits {
+        TransactionLimits {
+            all: self.settings.transaction_memory(),
+            of_client: self.settings.client_transaction_memory(),
+        }
+    }
+
+    /// A counter summed over all threads.
+    pub fn total(&self, counter: impl Fn(&ThreadStats) -> u64) -> u64 {
+        self.stats.iter().map(|stats| counter(stats)).sum()
+    }
+
+    /// How long a command took, over all threads.
+    pub fn latency(&self, id: CommandId) -> HistogramSum {
+        let mut sum = HistogramSum::default();
+        for stats in self.stats.iter() {
+            if let Some(latency) = stats.command(id).latency.get() {
+                sum.add(latency);
+            }
+        }
+        sum
+    }
+
+    /// The present rates per second.
+    pub fn rates(&self) -> Rates {
+        let mut sampler = self.sampler.lock();
+        sampler.sample_if_old(&self.stats, &*self.clock);
+        sampler.rates()
+    }
+
+    /// Pauses clients (`CLIENT PAUSE`); a longer or stricter pause in force stays. Requests that
+    /// other threads are running continue until [`Shared::is_pause_seen`] with the returned number.
+    pub fn pause(&self, until_ms: u64, what: Paused) -> u64 {
+        let now_ms = self.clock.unix_ms();
+        let was = self.paused(now_ms);
+        self.pause.until_ms.fetch_max(until_ms, Relaxed);
+        if was != Some(Paused::All) || what == Paused::All {
+            self.pause.writes_only.store(what == Paused::Writes, Relaxed);
+        }
+        // A thread that sees the new count sees the pause.
+        let generation = self.pause.generation.fetch_add(1, Release) + 1;
+        self.threads.iter().for_each(ThreadHandle::wake);
+        generation
+    }
+
+    /// Whether every thread except `thread` has finished what began before this pause.
+    pub fn is_pause_seen(&self, generation: u64, thread: usize) -> bool {
+        let others = self.pause.seen.iter().enumerate().filter(|&(other, _)| other != thread);
+        others.into_iter().all(|(_, seen)| seen.load(Acquire) >= generation)
+    }
+
+    /// Called by a thread between two turns: it now knows of all pauses so far.
+    #[inline]
+    pub fn see_pauses(&self, thread: usize) {
+        let generation = self.pause.generation.load(Acquire);
+        if self.pause.seen[thread].load(Relaxed) != generation {
+            self.pause.seen[thread].store(generation, Release);
+            self.threads.iter().for_each(ThreadHandle::wake);
+        }
+    }
+
+    /// Called by a thread that runs nothing any more.
+    pub fn ends_running(&self, thread: usize) {
+        self.pause.seen[thread].store(u64::MAX, Release);
+        self.exchange.has_taken(thread, u64::MAX);
+        self.threads.iter().for_each(ThreadHandle::wake);
+    }
+
+    /// Ends a pause.
+    pub fn unpause(&self) {
+        self.pause.until_ms.store(0, Relaxed);
+        for thread in &*self.threads {
+            thread.send(Message::Pause);
+        }
+    }
+
+    /// Whether connections have to authenticate.
+    pub fn requires_login(&self) -> bool {
+        !self.settings.requirepass().is_empty()
+    }
+
+    /// What is held back at `now_ms`.
+    #[inline]
+    pub fn paused(&self, now_ms: u64) -> Option<Paused> {
+        if self.pause.until_ms.load(Relaxed) <= now_ms {
+            return None;
+        }
+        let writes_only = self.pause.writes_only.load(Relaxed);
+        Some(if writes_only { Paused::Writes } else { Paused::All })
+    }
+
+    /// When the pause ends, Unix milliseconds; 0 without one.
+    pub fn pause_until_ms(&self) -> u64 {
+        self.pause.until_ms.load(Relaxed)
+    }
+
+    /// Sends lines to all monitoring clients, each at its own gate once that has passed `depends`.
+    pub fn feed_monitors(&self, lines: &[Arc<[u8]>], depends: Lsn) {
+        for Monitor { client, thread, slot } in self.clients.monitors() {
+            for bytes in lines.iter().map(Arc::clone) {
+                self.threads[thread].leave(Message::Deliver { client, slot, bytes, depends });
+            }
+            self.threads[thread].wake();
+        }
+    }
+}
+
+/// Forty hexadecimal digits at random.
+pub fn hex_id(rng: &mut Rng) -> String {
+    let digits: String = (0..3).map(|_| format!("{:016x}", rng.next_u64())).collect();
+    digits[..40].to_owned()
+}
