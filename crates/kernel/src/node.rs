@@ -14,6 +14,8 @@ use crate::shared::Shared;
 use crate::statistics::rates::Sampler;
 use ladon_engine::{Keyspace, Locks, Scratch, Tx};
 use ladon_log::Log;
+use ladon_platform::Clock;
+use ladon_settings::Settings;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -38,6 +40,10 @@ pub struct Node {
     pub loading: Option<Arc<Loading>>,
     /// The command table.
     pub table: &'static CommandTable,
+    /// [`Shared::settings`], one step nearer: every request asks for some.
+    pub settings: Arc<Settings>,
+    /// [`Shared::clock`], likewise.
+    pub clock: Arc<dyn Clock>,
     shared: Arc<Shared>,
     /// How often the data was exchanged before.
     pub(crate) generation: u64,
@@ -72,7 +78,19 @@ impl Node {
     ) -> Node {
         let Dataset { keyspace, log, durability, loading } = data;
         let fixed_bytes = keyspace.fixed_bytes();
-        Node { keyspace, log, durability, loading, table, shared, generation, fixed_bytes }
+        let (settings, clock) = (Arc::clone(&shared.settings), Arc::clone(&shared.clock));
+        Node {
+            keyspace,
+            log,
+            durability,
+            loading,
+            table,
+            settings,
+            clock,
+            shared,
+            generation,
+            fixed_bytes,
+        }
     }
 
     /// What is not about data.
