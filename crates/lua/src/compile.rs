@@ -72,7 +72,7 @@ pub(crate) unsafe extern "C-unwind" fn collect_dump(
     0
 }
 
-/// Compiles the chunk of [`Core::frame`].
+/// Compiles the chunk of [`Core::frame`](crate::core::Core::frame).
 pub(crate) unsafe extern "C-unwind" fn load(state: State) -> c_int {
     // SAFETY: `Vm::compile` has put a chunk there, which lives until this returns. No value that
     // must be dropped is alive where an error may be raised.
