@@ -87,6 +87,10 @@ class Stream:
             raise RuntimeError("refused: %r" % line)
         return self.input.read(int(line[1:]) + 2)[:-2] if line[:1] == b"$" and line[1:3] != b"-1" else line
 
+    def try_ping(self):
+        self.socket.sendall(resp(b"EXISTS", b"k"))
+        return self.input.readline()
+
     def all_of(self, requests):
         self.socket.sendall(b"".join(requests))
         return [self.reply() for _ in requests]
@@ -95,6 +99,8 @@ class Stream:
 def prepare(name, port, iproto_port):
     """The hash of the script; fills what is read."""
     admin = Stream(port, False)
+    while b"LOADING" in admin.try_ping():
+        pass
     if name not in IS_IPROTO:
         admin.all_of([resp(b"SET", key(n), b"v" * 32) for n in range(KEYS)])
         return admin.all_of([resp(b"SCRIPT", b"LOAD", SCRIPT)])[0]

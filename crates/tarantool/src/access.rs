@@ -18,7 +18,7 @@ use ladon_msgpack::{read_array, read_map, read_str, read_uint, take};
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{BoxError, ErrorCode, fields};
 use ladon_system_spaces as system;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// `ER_GUEST_USER_PASSWORD`.
@@ -56,8 +56,9 @@ pub(crate) struct Rights {
     id: u32,
     user: Option<String>,
     universe: u32,
-    of_kind: HashMap<ObjectKind, u32>,
-    of_object: HashMap<(ObjectKind, u32), u32>,
+    // Few: looked up faster than by a hash.
+    of_kind: BTreeMap<ObjectKind, u32>,
+    of_object: BTreeMap<(ObjectKind, u32), u32>,
     functions: Arc<HashMap<String, Function>>,
 }
 

@@ -8,7 +8,7 @@ use ladon_space::{BoxError, ErrorCode};
 const ACCESS_DENIED: ErrorCode = ErrorCode(42);
 
 /// What rights are about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectKind {
     /// Everything.
     Universe,
