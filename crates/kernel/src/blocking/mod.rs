@@ -15,8 +15,7 @@ mod direct_reply;
 mod serve;
 
 pub use direct_reply::{DirectReply, SendNow};
-pub use serve::look_again;
-pub(crate) use serve::serve;
+pub use serve::{look_again, serve};
 
 use crate::client::clients::ClientInfo;
 use crate::client::session::{Blocked, Session};

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Serves the waiters of the keys that the last transaction created: keys and their waiters in
 /// order of arrival, until a key is empty or has no waiters. No lock is held before or after.
 #[cold]
-pub(crate) fn serve(thread: &mut ThreadParts<'_>) {
+pub fn serve(thread: &mut ThreadParts<'_>) {
     let ThreadParts { node, local, scratch, now_ms, append, .. } = thread;
     // A transaction may have taken long, and what it created may have expired.
     let now_ms = node.clock.unix_ms().max(*now_ms);

@@ -13,6 +13,7 @@ use crate::dialect::Dialect;
 use crate::dialect::iproto::Iproto;
 use crate::queues::WaitsFor;
 use crate::set_aside::{State, Waiting};
+use ladon_kernel::blocking;
 use ladon_kernel::request::outcome::{Flow, Outcome};
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{Gate, Lsn};
@@ -122,7 +123,12 @@ impl Worker {
                 pump: None,
             };
             let (packets, out) = (&mut self.packets, &mut replies.output);
-            ladon_tarantool::execute(&mut thread, session, packets, packet, out)
+            let outcome = ladon_tarantool::execute(&mut thread, session, packets, packet, out);
+            if !thread.scratch.ready.is_empty() {
+                // Room was made for it by a key whose loss somebody awaits.
+                blocking::serve(&mut thread);
+            }
+            outcome
         };
         let times_out_ms = session.next_timeout_ms();
         Self::note_timeout(&mut self.deadlines, connection, times_out_ms);

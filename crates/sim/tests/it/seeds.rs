@@ -64,9 +64,10 @@ fn seeds_without_trouble() {
 /// that its own `MINID` had removed.
 #[test]
 fn seeds_that_failed_once() {
-    for seed in
-        [51, 2_533, 5_911, 14_005, 202_294, 5_001_550, 5_003_682, 5_226_186, 5_242_218, 5_442_086]
-    {
+    for seed in [
+        51, 2_533, 5_911, 14_005, 202_294, 5_001_550, 5_003_682, 5_226_186, 5_242_218, 5_442_086,
+        7_002_125,
+    ] {
         if let Err(trouble) = run_seed(seed, Canary::None) {
             panic!("{trouble}");
         }
