@@ -2,8 +2,7 @@
 
 use crate::checkpointer::Checkpointer;
 use crate::shutdown::StopSignal;
-use ladon_kernel::durability::Durability;
-use ladon_kernel::durability::{CheckpointError, PersistenceStatus, Shutdown};
+use ladon_kernel::durability::{CheckpointError, Durability, PersistenceStatus, Shutdown};
 use ladon_log::Log;
 use ladon_record::{Gate, Lsn};
 use std::sync::Arc;

@@ -13,8 +13,7 @@
 
 use crate::listening::Listening;
 use crate::recovery::{Recovered, recover};
-use crate::run::RunError;
-use crate::run::{random_u64, starting};
+use crate::run::{RunError, random_u64, starting};
 use crate::shutdown::StopSignal;
 use crate::timed_disk::TimedDisk;
 use ladon_engine::{Keyspace, KeyspaceOptions};

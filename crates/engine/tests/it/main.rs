@@ -16,7 +16,6 @@ mod interactive;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(loom))]
-#[cfg(not(loom))]
 mod open_transactions;
 #[cfg(not(loom))]
 mod preparation;

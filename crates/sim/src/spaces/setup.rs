@@ -31,7 +31,7 @@ pub(crate) fn is_done(keyspace: &Keyspace) -> bool {
 
 /// Makes the spaces; all of it is on the disk then. Nothing fails meanwhile.
 pub(crate) fn make(node: &mut SimNode, slot: u32, habits: Habits) -> Result<(), String> {
-    let mut admin = Admin::log_in(node, (0, slot), "admin")?;
+    let mut admin = Session::log_in(node, (0, slot), "admin")?;
     let mut tuples = definitions(habits.binds);
     if habits.users {
         tuples.extend(users());
@@ -56,24 +56,24 @@ pub(crate) fn make(node: &mut SimNode, slot: u32, habits: Habits) -> Result<(), 
 /// If the login is refused.
 pub(crate) fn log_in(node: &mut SimNode, at: (usize, u32), who: Who) -> Result<ConnId, String> {
     let name = if let Who::User(user) = who { USERS[user].1 } else { "admin" };
-    Admin::log_in(node, at, name).map(|client| client.conn)
+    Session::log_in(node, at, name).map(|client| client.conn)
 }
 
 /// A connection of somebody to a thread.
-struct Admin {
+struct Session {
     worker: usize,
     conn: ConnId,
     input: Vec<u8>,
 }
 
-impl Admin {
+impl Session {
     fn log_in(
         node: &mut SimNode,
         (worker, slot): (usize, u32),
         name: &str,
-    ) -> Result<Admin, String> {
+    ) -> Result<Session, String> {
         let conn = node.connect_iproto(worker, slot);
-        let mut admin = Admin { worker, conn, input: Vec::new() };
+        let mut admin = Session { worker, conn, input: Vec::new() };
         admin.take_in(node);
         let greeting = admin.input.first_chunk::<GREETING_BYTES>().ok_or("no greeting")?;
         let salt = greeting::read(greeting).ok_or("a greeting that is none")?.salt;
@@ -364,7 +364,7 @@ mod tests {
         let mut node = node.expect("an empty disk");
         let habits = Habits { redefine: None, crowd: true, binds: false, users: false };
         make(&mut node, 0, habits).expect("spaces");
-        let mut admin = Admin::log_in(&mut node, (0, 1), "admin").expect("a login");
+        let mut admin = Session::log_in(&mut node, (0, 1), "admin").expect("a login");
         let mut tuple = Vec::new();
         index(&mut tuple, HASHED, (1, "group", "tree"), false, (1, "unsigned"));
         let parts = node.node();
