@@ -32,7 +32,7 @@ const FAMILIES: &[&[Code]] = &[
     admin::server::COMMANDS,
     set::COMMANDS,
     admin::command_log::COMMANDS,
-    admin::users::COMMANDS,
+    admin::acl::COMMANDS,
     sort::COMMANDS,
     sorted_set::COMMANDS,
     stream::COMMANDS,

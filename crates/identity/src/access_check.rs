@@ -177,6 +177,12 @@ impl User {
         self.selectors().iter().any(|selector| selector.keys.allows(key, access))
     }
 
+    /// Whether one selector allows to read every key that begins with `prefix`, whatever the
+    /// command.
+    pub fn allows_prefix(&self, prefix: &[u8]) -> bool {
+        self.selectors().iter().any(|selector| selector.keys.allows_prefix(prefix))
+    }
+
     /// Whether one selector allows the channel, whatever the command.
     pub fn allows_channel(&self, channel: &[u8], is_pattern: bool) -> bool {
         self.selectors().iter().any(|selector| selector.channels.allows(channel, is_pattern))

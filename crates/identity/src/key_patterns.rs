@@ -99,6 +99,29 @@ impl KeyRights {
         self.all || self.patterns.iter().any(fits)
     }
 
+    /// Whether every key that begins with `prefix` may be read, by one rule.
+    pub fn allows_prefix(&self, prefix: &[u8]) -> bool {
+        const SPECIAL: &[u8] = b"*?[]\\";
+        let fits = |pattern: &[u8]| match pattern.split_last() {
+            Some((b'*', head)) => {
+                prefix.starts_with(head) && !head.iter().any(|byte| SPECIAL.contains(byte))
+            }
+            _ => false,
+        };
+        self.all || self.readable().any(fits)
+    }
+
+    /// Whether a rule allows to read all that this pattern matches: it has the very same one.
+    pub(crate) fn has_readable(&self, pattern: &[u8]) -> bool {
+        self.all || self.readable().any(|known| known == pattern)
+    }
+
+    /// The patterns of the keys that may be read.
+    pub(crate) fn readable(&self) -> impl Iterator<Item = &[u8]> {
+        let readable = self.patterns.iter().filter(|(access, _)| access.read);
+        readable.map(|(_, pattern)| pattern.text())
+    }
+
     /// The rules that make these rights, with blanks between.
     ///
     /// A pattern `*` for both reading and writing (`%RW~*`, or `%R~*` and `%W~*`) is described as

@@ -50,6 +50,6 @@ pub use key_patterns::{KeyAccess, KeyRights};
 pub use password::PasswordHash;
 pub use rule_error::{RuleError, RulesError};
 pub use selector::{RuleContext, Selector};
-pub use subscriptions::ChannelsLeft;
+pub use subscriptions::{ChannelsLeft, has_lost_keys};
 pub use user::{Credentials, User};
 pub use users::{DEFAULT_USER, DeleteError, NameError, SetError, Users, WRONG_PASSWORD};

@@ -1,5 +1,6 @@
-//! Which subscriptions a changed user keeps.
+//! What a changed user has lost of that which comes without a request: channels, news of keys.
 
+use crate::key_patterns::KeyAccess;
 use crate::pattern::Pattern;
 use crate::selector::any_allows;
 use crate::user::User;
@@ -33,4 +34,18 @@ impl<'a> ChannelsLeft<'a> {
     pub fn allows(&self, channel: &[u8], is_pattern: bool) -> bool {
         any_allows(self.patterns.iter().copied(), channel, is_pattern)
     }
+}
+
+/// Whether the user can read fewer keys than before, as far as patterns tell: a connection that is
+/// told of changed keys (`CLIENT TRACKING`) then has to end.
+pub fn has_lost_keys(before: &User, now: &User) -> bool {
+    let reads = |user: &User, pattern: &[u8]| {
+        user.selectors().iter().any(|selector| selector.keys.has_readable(pattern))
+    };
+    if now.selectors().iter().any(|selector| selector.keys.allows_every_key(KeyAccess::READ)) {
+        return false;
+    }
+    before.selectors().iter().any(|selector| {
+        selector.keys.is_all() || selector.keys.readable().any(|pattern| !reads(now, pattern))
+    })
 }

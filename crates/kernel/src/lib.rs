@@ -11,12 +11,14 @@
 //! long/               replies and results that outlast a turn
 //! memory/             eviction, and what is freed in the background
 //! statistics/         what is counted and timed
+//! access/             users, and who may run what
 //! blocking/ pubsub/ scripts/ tracking/
 //! ```
 //!
 //! **Architecture invariant:** nothing here knows a family of commands, a protocol's bytes, a socket
 //! or a file. [`node::Node`]'s traits provide what a handler needs of the node.
 
+pub mod access;
 pub mod blocking;
 pub mod client;
 pub mod command;

@@ -60,6 +60,8 @@ pub enum Message {
     },
     /// The pause of clients changed.
     Pause,
+    /// Look what has become of the users of its connections.
+    UsersChanged,
 }
 
 /// The messages that a thread has not read.
@@ -160,4 +162,6 @@ pub enum Unserved {
     Timeout,
     /// Another client makes the wait fail.
     Error,
+    /// The client's user may not run the command any more.
+    Denied,
 }

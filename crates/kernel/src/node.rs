@@ -244,6 +244,7 @@ impl Node {
             counter.store(0, Relaxed);
         }
         self.used_bytes_peak.store(self.used_memory(), Relaxed);
+        self.accounts.denials.lock().reset_denials();
         self.exceeded.reset();
         *self.sampler.lock() = Sampler::default();
     }

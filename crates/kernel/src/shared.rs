@@ -1,8 +1,10 @@
 //! What all connections of a node share, whatever its data.
 
+use crate::access::Accounts;
 use crate::client::clients::{ClientInfo, Clients, Monitor};
 use crate::client::schema_watchers::SchemaWatchers;
 use crate::command::command_id::CommandId;
+use crate::command::table::CommandTable;
 use crate::dataset::{Dataset, Exchange};
 use crate::long::aside_job::AsideCounts;
 use crate::long::large::Slicing;
@@ -44,8 +46,8 @@ pub struct SharedParts {
     pub run_id: String,
     /// `io_uring` or `mio`, for `INFO`.
     pub io_backend: String,
-    /// Number of commands, to be counted each.
-    pub commands: usize,
+    /// The commands.
+    pub table: &'static CommandTable,
 }
 
 /// What all connections of a node share, whatever its data.
@@ -65,6 +67,8 @@ pub struct Shared {
     pub stats: Arc<[Arc<ThreadStats>]>,
     /// All connections.
     pub clients: Clients,
+    /// The users.
+    pub accounts: Accounts,
     /// Tells this run from others.
     pub run_id: Mutex<String>,
     /// `io_uring` or `mio`.
@@ -162,7 +166,7 @@ impl Shared {
         let seed = KeyHasher::new(0).hash(parts.run_id.as_bytes()).0;
         let pubsub = Arc::new(PubSub::new(Arc::clone(&threads), seed));
         Shared {
-            stats: threads.iter().map(|_| Arc::new(ThreadStats::new(parts.commands))).collect(),
+            stats: threads.iter().map(|_| Arc::new(ThreadStats::new(parts.table.len()))).collect(),
             started_ms: parts.clock.unix_ms(),
             latency_events: Arc::new(LatencyEvents::new(Arc::clone(&parts.settings))),
             command_logs: CommandLogs::default(),
@@ -171,6 +175,7 @@ impl Shared {
             settings: parts.settings,
             clock: parts.clock,
             scripts: Scripts::new(threads.len()),
+            accounts: Accounts::new(parts.table, Arc::clone(&threads)),
             exchange: Exchange::of(threads.len()),
             threads,
             pubsub,
@@ -290,7 +295,7 @@ impl Shared {
 
     /// Whether connections have to authenticate.
     pub fn requires_login(&self) -> bool {
-        !self.settings.requirepass().is_empty()
+        !self.accounts.users().new_connections_are_in()
     }
 
     /// What is held back at `now_ms`.

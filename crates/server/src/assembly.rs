@@ -31,8 +31,11 @@ impl Assembly {
     /// What the node's connections share. It may be changed before anything else sees it.
     pub fn shared(self) -> Shared {
         let Assembly { settings, clock, threads, run_id, io_backend } = self;
-        let commands = ladon_commands::families::table().len();
-        Shared::new(SharedParts { settings, clock, threads, run_id, io_backend, commands })
+        let table = ladon_commands::families::table();
+        let parts = SharedParts { settings, clock, threads, run_id, io_backend, table };
+        let shared = Shared::new(parts);
+        shared.accounts.set_default_password(&shared.settings.requirepass(), &shared.settings);
+        shared
     }
 }
 

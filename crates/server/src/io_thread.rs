@@ -254,8 +254,8 @@ fn refusal(node: &Shared, info: &ConnInfo) -> Option<&'static str> {
         "ERR max number of clients reached"
     } else if let PeerAddr::Tcp(peer) = &info.peer
         && settings.protected_mode()
-        && settings.requirepass().is_empty()
         && !peer.ip().to_canonical().is_loopback()
+        && node.accounts.users().default_user().needs_no_password()
     {
         "DENIED Ladon runs in protected mode: no password is set, so it serves clients of this \
          machine only. Set 'requirepass', or 'protected-mode no' if every network that reaches it \

@@ -14,6 +14,7 @@ mod assembly;
 mod batch;
 mod checkpointer;
 mod client_memory;
+mod configured_users;
 mod connection;
 mod dialect;
 pub mod dropper;

@@ -3,6 +3,7 @@
 use crate::aside::Aside;
 use crate::assembly::{Assembly, dataset, node_over};
 use crate::checkpointer::Checkpointer;
+use crate::configured_users::{self, UsersError};
 use crate::dropper::Dropper;
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{Listening, bind};
@@ -53,6 +54,9 @@ pub enum RunError {
     /// The log could not be closed cleanly.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The users cannot be made.
+    #[error(transparent)]
+    Users(#[from] UsersError),
     /// A thread or an IO backend cannot be started.
     #[error("cannot start {what}: {error}")]
     Start {
@@ -80,6 +84,7 @@ pub fn run(
     let Backends { backends, fallback, name: backend_name } = open_backends(&settings)?;
     let listening = Arc::new(Listening::new(listeners, backends[0].waker()));
     let shared = shared(&settings, process, &listening, &backends);
+    configured_users::load(&shared)?;
     let progress = Arc::new(Loading::new(shared.started_ms));
     let nothing = nothing_yet(&shared, Arc::clone(&progress), Arc::clone(&stop));
     let node = Arc::new(node_over(shared, nothing));

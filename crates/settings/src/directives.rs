@@ -45,8 +45,6 @@ const fn promise(
 pub(crate) static DIRECTIVES: &[Directive] = &[
     // Promises: a user who relies on these must not find out later that they are not kept.
     promise(&["rename-command"], None, "Ladon does not rename commands"),
-    promise(&["aclfile"], Some(""), "Ladon has one user, the default one; use requirepass"),
-    promise(&["user"], None, "Ladon has one user, the default one; use requirepass"),
     promise(&["loadmodule"], None, "Ladon loads no modules"),
     promise(&["sentinel"], None, "Ladon is no sentinel"),
     promise(&["tls-port"], Some("0"), "Ladon speaks no TLS yet"),
@@ -158,7 +156,6 @@ pub(crate) static DIRECTIVES: &[Directive] = &[
         &["list-max-ziplist-entries", "list-max-ziplist-value"],
         "Ladon does not have this data type yet",
     ),
-    harmless(&["acllog-max-len", "acl-pubsub-default"], "Ladon has one user, the default one"),
     harmless(
         &[
             "masterauth",

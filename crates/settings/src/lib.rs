@@ -28,6 +28,7 @@ pub mod setting;
 pub mod settings;
 pub mod table;
 pub mod typed;
+pub mod users;
 
 mod directives;
 mod draft;
@@ -45,4 +46,5 @@ pub use set::SetError;
 pub use setting::{Setting, When};
 pub use settings::Settings;
 pub use table::{Id, TABLE, lookup};
-pub use typed::{Access, ClientMemory, EvictionPolicy, IoBackend, LogLevel};
+pub use typed::{Access, ClientMemory, EvictionPolicy, FirstChannels, IoBackend, LogLevel};
+pub use users::UserLine;

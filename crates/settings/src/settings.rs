@@ -7,6 +7,7 @@ use crate::output_limits::{self, OutputClass, OutputLimit};
 use crate::rewrite::Source;
 use crate::set::{self, SetError};
 use crate::table::{COUNT, Id, TABLE, lookup};
+use crate::users::UserLine;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use std::array;
@@ -26,6 +27,7 @@ pub struct Settings {
     /// The source of the fields above. Held while a change is checked and published.
     draft: Mutex<Draft>,
     pub(crate) source: Option<Source>,
+    pub(crate) user_lines: Vec<UserLine>,
 }
 
 impl Settings {
@@ -42,6 +44,7 @@ impl Settings {
             generation: AtomicU64::new(0),
             draft: Mutex::new(draft),
             source,
+            user_lines: Vec::new(),
         };
         settings.publish(&settings.draft.lock());
         settings

@@ -12,8 +12,8 @@ use crate::save_points::SavePoint;
 use crate::setting::Setting;
 use crate::settings::Settings;
 use crate::typed::{
-    APPENDFSYNC_NAMES, Access, ClientMemory, EvictionPolicy, FromSetting, GATE_NAMES, IoBackend,
-    LogLevel,
+    APPENDFSYNC_NAMES, Access, ClientMemory, EvictionPolicy, FirstChannels, FromSetting,
+    GATE_NAMES, IoBackend, LogLevel,
 };
 use ladon_record::Gate;
 use std::sync::Arc;
@@ -80,6 +80,14 @@ settings! {
         protected_mode: bool = Setting::bool("protected-mode", "yes");
         /// Password of the default user; empty for none.
         requirepass: Arc<String> = Setting::text("requirepass", "").sensitive();
+        /// File of the users: one `user NAME RULES` a line. `ACL LOAD` reads it again, `ACL SAVE`
+        /// writes it. Empty for none.
+        aclfile: String = Setting::text("aclfile", "").start();
+        /// Entries that the log of denials (`ACL LOG`) keeps.
+        acllog_max_len: usize = Setting::integer("acllog-max-len", 0, i64::MAX, "128");
+        /// Which channels a new user may use: `resetchannels` for none, `allchannels`.
+        acl_pubsub_default: FirstChannels =
+            Setting::choice("acl-pubsub-default", FirstChannels::NAMES, "resetchannels");
         /// Maximum number of connections; one more gets an error and is closed.
         maxclients: usize = Setting::integer("maxclients", 1, U32_MAX, "10000");
         /// Close a connection that was silent for this many seconds; 0 for never.

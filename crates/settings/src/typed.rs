@@ -71,6 +71,25 @@ impl Access {
     pub(crate) const NAMES: &[&str] = &["no", "yes", "local"];
 }
 
+/// Which channels a new user may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstChannels {
+    /// None.
+    None,
+    /// All.
+    All,
+}
+
+impl FirstChannels {
+    pub(crate) const ALL: [FirstChannels; 2] = [FirstChannels::None, FirstChannels::All];
+    pub(crate) const NAMES: &[&str] = &["resetchannels", "allchannels"];
+
+    /// Whether every channel is allowed.
+    pub fn allows_all(self) -> bool {
+        self == FirstChannels::All
+    }
+}
+
 /// What is evicted when `maxmemory` is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "Redis' names, see the setting")]
@@ -176,7 +195,7 @@ macro_rules! word {
     )*};
 }
 
-word!(LogLevel IoBackend Access EvictionPolicy);
+word!(LogLevel IoBackend Access EvictionPolicy FirstChannels);
 
 impl FromSetting for ClientMemory {
     #[inline]

@@ -1,12 +1,14 @@
 //! `CONFIG`: reading and changing settings on the running server.
 
 use crate::shared::help::HELP;
+use ladon_identity::{User, Users};
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
 use ladon_kernel::node::Node;
 use ladon_platform::{Seldom, seldom};
 use ladon_settings::Settings;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) const COMMANDS: &[Code] = &[Code::container(
@@ -113,7 +115,37 @@ fn apply(node: &Node, changed: &[&'static str]) {
     if changed.contains(&"gate") {
         node.durability.gate_changed(node.settings.gate());
     }
+    if changed.contains(&"requirepass") {
+        node.accounts.set_default_password(&node.settings.requirepass(), &node.settings);
+    }
     node.apply_limits();
+}
+
+/// The users that a configuration has to declare, each a name and rules: none if they have a file
+/// of their own, or if there is but the default one and it is as `requirepass` makes it.
+fn users_to_declare(node: &Node) -> Result<Vec<String>, CommandError> {
+    let (accounts, settings) = (&node.accounts, &node.settings);
+    let users = accounts.users();
+    let mut plain = Users::new(&accounts.commands);
+    let password = settings.requirepass();
+    let password = (!password.is_empty()).then_some(password.as_bytes());
+    plain.set_default_password(password, accounts.context(settings));
+    let is_plain = plain.default_user().line() == users.default_user().line();
+    if !settings.aclfile().is_empty() || users.iter().len() == 1 && is_plain {
+        return Ok(Vec::new());
+    }
+    let text = |user: &Arc<User>| {
+        let line = String::from_utf8(user.line());
+        let name = String::from_utf8_lossy(user.name());
+        let line = line.map_err(|_| {
+            CommandError::err(format_args!(
+                "Rewriting config file: the rules of the user {name} are no text; set aclfile, \
+                 and use ACL SAVE"
+            ))
+        })?;
+        Ok(line.trim_start_matches("user ").to_owned())
+    };
+    users.iter().map(text).collect()
 }
 
 fn resetstat(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
@@ -123,7 +155,8 @@ fn resetstat(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 }
 
 fn rewrite(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
-    ctx.node.settings.rewrite().map_err(CommandError::err)?;
+    let users = users_to_declare(ctx.node)?;
+    ctx.node.settings.rewrite(&users).map_err(CommandError::err)?;
     ctx.reply.ok();
     Ok(())
 }

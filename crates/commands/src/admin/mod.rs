@@ -1,6 +1,7 @@
 //! Commands about the server, its clients and its commands, rather than about data.
 
 pub(crate) mod absent;
+pub(crate) mod acl;
 pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod command_log;
@@ -13,4 +14,3 @@ pub(crate) mod memory;
 pub(crate) mod monitor;
 pub(crate) mod persistence;
 pub(crate) mod server;
-pub(crate) mod users;

@@ -23,6 +23,16 @@ struct Step {
     action: Action,
 }
 
+/// What happens to the key: with `GET` alone, nothing is written.
+pub(super) fn key_flags(args: &[&[u8]]) -> &'static [&'static str] {
+    let writes = |word: &&&[u8]| is(word, "set") || is(word, "incrby");
+    // No other word of the syntax is spelled like these.
+    match args.iter().skip(2).find(writes) {
+        Some(_) => &["RW", "access", "update"],
+        None => &["RO", "access"],
+    }
+}
+
 pub(super) fn bitfield(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let steps = parse(args, ctx.node.settings.proto_max_bulk_len())?;
     if steps.iter().all(|step| matches!(step.action, Action::Get)) {

@@ -18,7 +18,7 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("bitcount", range::bitcount).at(Part::Whole),
     Code::on_keys("bitpos", range::bitpos),
     Code::on_keys("bitop", bitop::bitop),
-    Code::on_keys("bitfield", field::bitfield),
+    Code::on_keys("bitfield", field::bitfield).with_key_flags(field::key_flags),
     Code::on_keys("bitfield_ro", field::bitfield_ro),
 ];
 

@@ -32,7 +32,7 @@ pub(crate) fn hello(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         };
     }
     if let Some((user, password)) = login {
-        auth::log_in(ctx, user, password)?;
+        auth::log_in(ctx, args[0], user, password)?;
     }
     if !ctx.session.authenticated && ctx.node.requires_login() {
         return Err(CommandError::text(

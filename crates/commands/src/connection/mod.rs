@@ -3,7 +3,9 @@
 mod auth;
 mod hello;
 
+use crate::shared::databases;
 use ladon_kernel::client::session::ReplyMode;
+use ladon_kernel::command::accessed::Databases;
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::flags::Flags;
 use ladon_kernel::command::spec::{Code, LockNeed};
@@ -18,7 +20,8 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(crate) const COMMANDS: &[Code] = &[
     Code::with_locks("ping", LockNeed::None, ping).with(Flags::WHILE_SUBSCRIBED),
     Code::with_locks("echo", LockNeed::None, echo),
-    Code::with_locks("select", LockNeed::None, select),
+    Code::with_locks("select", LockNeed::None, select)
+        .on_databases(Databases::Named(|args| databases::at(args, &[1]))),
     Code::with_locks("quit", LockNeed::None, quit)
         .with(Flags::NOT_QUEUED.or(Flags::WHILE_SUBSCRIBED)),
     Code::with_locks("reset", LockNeed::Own, reset)
@@ -74,7 +77,7 @@ fn reset(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     session.db = 0;
     session.proto = Proto::Resp2;
     ctx.reply.set_proto(Proto::Resp2);
-    session.authenticated = !ctx.node.requires_login();
+    session.log_out(ctx.node);
     session.info.set_name(&session.info.name, b"");
     // A command that CLIENT REPLY SKIP has silenced stays silent, this one included.
     if session.reply_mode != ReplyMode::Skip {

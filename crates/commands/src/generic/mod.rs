@@ -12,6 +12,8 @@ mod tuple;
 mod tuple_list;
 pub(crate) mod wait;
 
+use crate::shared::databases;
+use ladon_kernel::command::accessed::Databases;
 use ladon_kernel::command::spec::{Code, LockNeed};
 
 pub(crate) const COMMANDS: &[Code] = &[
@@ -31,8 +33,12 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("pexpiretime", ttl::pexpiretime).on_tuples(tuple::ttl),
     Code::on_keys("rename", relocate::rename).on_tuples(tuple::rename),
     Code::on_keys("renamenx", relocate::renamenx).on_tuples(tuple::renamenx),
-    Code::on_keys("copy", relocate::copy).beside_mounts(tuple::copy),
-    Code::on_keys("move", relocate::move_key).beside_mounts(tuple::move_key),
+    Code::on_keys("copy", relocate::copy)
+        .beside_mounts(tuple::copy)
+        .on_databases(Databases::SelectedAndNamed(databases::behind_db)),
+    Code::on_keys("move", relocate::move_key)
+        .beside_mounts(tuple::move_key)
+        .on_databases(Databases::SelectedAndNamed(|args| databases::at(args, &[2]))),
     Code::container("object", object::SUBCOMMANDS),
     Code::with_locks("keys", LockNeed::All, scan::keys).beside_mounts(tuple_list::keys),
     Code::with_locks("scan", LockNeed::Own, scan::scan).beside_mounts(tuple_list::scan),
@@ -40,6 +46,8 @@ pub(crate) const COMMANDS: &[Code] = &[
         .beside_mounts(tuple_list::randomkey),
     Code::with_locks("dbsize", LockNeed::All, database::dbsize).beside_mounts(tuple_list::dbsize),
     Code::with_locks("flushdb", LockNeed::All, database::flushdb),
-    Code::with_locks("flushall", LockNeed::All, database::flushall),
-    Code::with_locks("swapdb", LockNeed::All, database::swapdb).beside_mounts(tuple::swapdb),
+    Code::with_locks("flushall", LockNeed::All, database::flushall).on_databases(Databases::Each),
+    Code::with_locks("swapdb", LockNeed::All, database::swapdb)
+        .beside_mounts(tuple::swapdb)
+        .on_databases(Databases::Named(|args| databases::at(args, &[1, 2]))),
 ];

@@ -2,6 +2,7 @@
 
 use crate::shared::help::HELP;
 use ladon_kernel::client::session::ReplyMode;
+use ladon_kernel::command::accessed::Channels;
 use ladon_kernel::command::error::{CommandError, CommandResult, shown};
 use ladon_kernel::command::flags::Flags;
 use ladon_kernel::command::spec::{Code, HandlerFn, LockNeed};
@@ -10,14 +11,19 @@ use ladon_kernel::pubsub::joining;
 use ladon_kernel::pubsub::published::Kind;
 
 pub(crate) const COMMANDS: &[Code] = &[
-    while_subscribed("subscribe", |ctx, args| subscribe(ctx, args, Kind::Channel)),
-    while_subscribed("psubscribe", |ctx, args| subscribe(ctx, args, Kind::Pattern)),
-    while_subscribed("ssubscribe", |ctx, args| subscribe(ctx, args, Kind::Shard)),
+    while_subscribed("subscribe", |ctx, args| subscribe(ctx, args, Kind::Channel))
+        .on_channels(Channels::All),
+    while_subscribed("psubscribe", |ctx, args| subscribe(ctx, args, Kind::Pattern))
+        .on_channels(Channels::Patterns),
+    while_subscribed("ssubscribe", |ctx, args| subscribe(ctx, args, Kind::Shard))
+        .on_channels(Channels::All),
     while_subscribed("unsubscribe", |ctx, args| unsubscribe(ctx, args, Kind::Channel)),
     while_subscribed("punsubscribe", |ctx, args| unsubscribe(ctx, args, Kind::Pattern)),
     while_subscribed("sunsubscribe", |ctx, args| unsubscribe(ctx, args, Kind::Shard)),
-    Code::with_locks("publish", LockNeed::None, |ctx, args| publish(ctx, args, Kind::Channel)),
-    Code::with_locks("spublish", LockNeed::None, |ctx, args| publish(ctx, args, Kind::Shard)),
+    Code::with_locks("publish", LockNeed::None, |ctx, args| publish(ctx, args, Kind::Channel))
+        .on_channels(Channels::One),
+    Code::with_locks("spublish", LockNeed::None, |ctx, args| publish(ctx, args, Kind::Shard))
+        .on_channels(Channels::One),
     Code::container(
         "pubsub",
         &[

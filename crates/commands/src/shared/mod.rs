@@ -1,5 +1,6 @@
 //! Code that several families share.
 
+pub(crate) mod databases;
 pub(crate) mod element_expiry;
 pub(crate) mod element_random;
 pub(crate) mod float;

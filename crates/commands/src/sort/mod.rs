@@ -12,6 +12,7 @@ mod sorted;
 
 use elements::Elements;
 use ladon_engine::{EventClass, Key, Object, ValueRef, Variant};
+use ladon_kernel::access;
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::spec::{Code, KeyPositions, LockNeed};
 use ladon_kernel::ctx::Ctx;
@@ -19,7 +20,7 @@ use ladon_kernel::long::large::Large;
 use ladon_kernel::long::slices::Headed;
 use ladon_record::DbId;
 use options::Options;
-use pattern::Source;
+use pattern::{Pattern, Source};
 use sorted::Sorted;
 
 const LOCKS: LockNeed = LockNeed::KeysUnless(options::reaches_further);
@@ -31,6 +32,7 @@ pub(crate) const COMMANDS: &[Code] = &[
 ];
 
 fn run(ctx: &mut Ctx<'_>, mut options: Options<'_>, args: &[&[u8]]) -> CommandResult {
+    check_rights(ctx, &options, args)?;
     options.hides_order |= ctx.local.script.is_some();
     let (db, key, store) = (ctx.db(), ctx.key(args[1]), options.store);
     if let Some(target) = store
@@ -70,6 +72,25 @@ fn run(ctx: &mut Ctx<'_>, mut options: Options<'_>, args: &[&[u8]]) -> CommandRe
     notify_store(ctx, db, target, count);
     ctx.reply.integer(count as i64);
     Ok(())
+}
+
+/// Patterns reach keys that only the data tells, so the user has to be one who may read every key.
+#[inline]
+fn check_rights(ctx: &Ctx<'_>, options: &Options<'_>, args: &[&[u8]]) -> CommandResult {
+    if ctx.session.access.user.is_unlimited() {
+        return Ok(());
+    }
+    let option = match (&options.by, options.get.as_slice()) {
+        (Some(Pattern::Keys { .. }), _) => "BY",
+        (_, [_, ..]) => "GET",
+        _ => return Ok(()),
+    };
+    if access::may_read_every_key(ctx.node, ctx.session, args) {
+        return Ok(());
+    }
+    Err(CommandError::err(format_args!(
+        "{option} option of SORT denied due to insufficient ACL permissions."
+    )))
 }
 
 /// Notes the event of a list with `count` elements that was stored.

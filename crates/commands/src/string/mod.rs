@@ -17,7 +17,9 @@ use ladon_kernel::command::spec::Code;
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("get", get::get),
-    Code::on_keys("set", set::set).with(Flags::QUICK.or(Flags::TAKES_OVER)),
+    Code::on_keys("set", set::set)
+        .with(Flags::QUICK.or(Flags::TAKES_OVER))
+        .with_key_flags(set::key_flags),
     Code::on_keys("incr", counter::incr),
     Code::on_keys("decr", counter::decr),
     Code::on_keys("incrby", counter::incrby),

@@ -39,6 +39,15 @@ struct Options<'a> {
     expiry: Option<Expiry<'a>>,
 }
 
+/// What happens to the key: it is read only if an argument asks for that.
+pub(super) fn key_flags(args: &[&[u8]]) -> &'static [&'static str] {
+    let options = args.get(3..).unwrap_or_default();
+    match options.iter().any(|option| is(option, "get")) {
+        true => &["RW", "access", "update"],
+        false => &["OW", "update"],
+    }
+}
+
 pub(super) fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if args.len() > 3 {
         return set_with_options(ctx, args);

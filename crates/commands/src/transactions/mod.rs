@@ -4,7 +4,10 @@
 //! engine: one record in the log, serializable across threads.
 
 use ladon_engine::{Ahead, Locks};
+use ladon_identity::{Context, Denied};
+use ladon_kernel::access;
 use ladon_kernel::client::session::{Multi, WatchedKey};
+use ladon_kernel::command::command_id::CommandId;
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::flags::Flags;
 use ladon_kernel::command::spec::{Code, Handler, LockNeed};
@@ -149,6 +152,9 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         if ctx.tx().mounts().is_some() {
             mounted::redirect(ctx, &mut command);
         }
+        if !ctx.session.access.user.is_unlimited() {
+            check_rights(ctx, &mut command);
+        }
         invoke::call(ctx, command, started, Caller::Exec);
         if ctx.local.abandons_exec {
             return abandoned(ctx, position);
@@ -163,6 +169,26 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         ctx.reply_in_slices(rest);
     }
     Ok(())
+}
+
+/// Puts the error in the place of a command that the user may not run any more.
+#[cold]
+fn check_rights(ctx: &mut Ctx<'_>, command: &mut Command<'_>) {
+    if denied(ctx, command.id, command.args).is_some() {
+        command.handler = |ctx, args| {
+            let id = ctx.node.table.find_with_subcommand(args);
+            let denied = id.and_then(|id| Some((id, denied(ctx, id, args)?)));
+            let Some((id, denied)) = denied else { return Err(CommandError::Syntax) };
+            access::note(ctx.node, ctx.session, Context::Multi, denied, id, args);
+            Err(access::changed_since_queued(denied))
+        };
+    }
+}
+
+/// What of a queued command is denied.
+fn denied(ctx: &Ctx<'_>, id: CommandId, args: &[&[u8]]) -> Option<Denied> {
+    let session = &*ctx.session;
+    access::may_run(ctx.node, &session.access.user, session.db, id, args).err()
 }
 
 /// Another client's script holds a lock for long. The transaction ends, as it does in Redis.

@@ -17,9 +17,11 @@ mod serve;
 pub use direct_reply::{DirectReply, SendNow};
 pub use serve::{look_again, serve};
 
+use crate::access::{self, Access};
 use crate::client::clients::ClientInfo;
 use crate::client::session::{Blocked, Session};
 use crate::command::command_id::CommandId;
+use crate::command::error;
 use crate::ctx::Ctx;
 use crate::local::Local;
 use crate::message::Unserved;
@@ -29,6 +31,7 @@ use crate::request::watched;
 use crate::thread_parts::ThreadParts;
 use crate::tracking::state::TrackingState;
 use ladon_engine::{Claim, Key, Locks, Tx, Waiter};
+use ladon_identity::{Context, Denied, User};
 use ladon_record::{DbId, Gate, KeyHash, ValueKind};
 use ladon_resp::{Proto, Reply};
 use smallvec::SmallVec;
@@ -72,6 +75,8 @@ pub struct KeyWait {
     args: Vec<Vec<u8>>,
     /// Positions of the awaited keys in the arguments; a command may have other keys.
     awaited: SmallVec<[usize; 4]>,
+    /// Its user, as it was then.
+    access: Access,
     db: u16,
     proto: Proto,
     no_touch: bool,
@@ -164,6 +169,7 @@ impl Ctx<'_> {
             next_look_ms: next_look_ms.into(),
             args: args.iter().map(|arg| arg.to_vec()).collect(),
             awaited: awaited.collect(),
+            access: self.session.access.clone(),
             db: self.session.db,
             proto: self.reply.proto(),
             no_touch: self.session.no_touch,
@@ -237,8 +243,32 @@ pub fn answer_unserved(
             command.failed.add(1);
             local.stats.count_error(UNBLOCKED.as_bytes());
         }
+        Unserved::Denied => {
+            let wait = KeyWait::of(waiter);
+            let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
+            let text = denied_text(node, session, wait.command, wait.db, &args);
+            local.stats.count_error(text.as_bytes());
+            reply.error(error::bytes_of(&text));
+            command.failed.add(1);
+        }
     }
     local.count_unserved(node, KeyWait::of(waiter).command);
+}
+
+/// Whether the user, as it is now, may still run what it waits for.
+pub fn may_go_on(node: &Node, user: &User, waiter: &Waiter) -> bool {
+    let wait = KeyWait::of(waiter);
+    let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
+    access::may_run(node, user, wait.db, wait.command, &args).is_ok()
+}
+
+/// The error of a client that may not run any more what it waits for, which is written down.
+#[cold]
+fn denied_text(node: &Node, session: &Session, id: CommandId, db: u16, args: &[&[u8]]) -> String {
+    let may_run = access::may_run(node, &session.access.user, db, id, args);
+    let denied = may_run.err().unwrap_or(Denied::Command);
+    let text = access::note(node, session, Context::TopLevel, denied, id, args);
+    format!("NOPERM {text}")
 }
 
 /// Reply to a waiting client after `CLIENT UNBLOCK ... ERROR`.

@@ -1,6 +1,7 @@
 //! Serves the clients that wait for newly created keys.
 
-use super::KeyWait;
+use super::{KeyWait, denied_text, may_go_on};
+use crate::access::Access;
 use crate::client::session::Session;
 use crate::command::error::{CommandError, CommandResult};
 use crate::command::flags::Flags;
@@ -8,6 +9,7 @@ use crate::command::spec::{Handler, HandlerFn};
 use crate::ctx::{Ctx, Data};
 use crate::memory::eviction::{self, Room};
 use crate::message::Answer;
+use crate::node::Node;
 use crate::request::invoke::{self, Caller, Command, begin_on_keys};
 use crate::thread_parts::ThreadParts;
 use crate::tracking::state::TrackingState;
@@ -110,12 +112,17 @@ fn attempt(thread: &mut ThreadParts<'_>, made: Option<&ReadyKey>, waiter: &Arc<W
     for key in wait.keys(node) {
         tx.stop_waiting(db, key, waiter);
     }
-    let mut session = Session::new(Arc::clone(&wait.info), true);
+    let (access, is_denied) = present_access(node, waiter);
+    let mut session = Session::new(Arc::clone(&wait.info), true, access);
     session.db = wait.db;
     session.proto = wait.proto;
     session.tracking = wait.tracked.map(|number| Box::new(TrackingState::of_number(number)));
     let mut out = Vec::new();
-    let handler: HandlerFn = if is_full { refuse } else { handler };
+    let handler: HandlerFn = match (is_denied, is_full) {
+        (true, _) => deny,
+        (false, true) => refuse,
+        (false, false) => handler,
+    };
     let command = Command { id: wait.command, spec, handler, args: &args };
     let started = local.start(node, spec, &args);
     let reply = Reply::new(&mut out, wait.proto);
@@ -138,6 +145,28 @@ fn attempt(thread: &mut ThreadParts<'_>, made: Option<&ReadyKey>, waiter: &Arc<W
         wrote,
     });
     true
+}
+
+/// The access of a waiter's user as it is now, and whether it is denied what it waits for.
+fn present_access(node: &Node, waiter: &Waiter) -> (Access, bool) {
+    let held = &KeyWait::of(waiter).access;
+    if held.is_free(node) {
+        return (held.clone(), false);
+    }
+    let generation = node.accounts.generation();
+    // The connection of a user that was deleted ends; until then nothing is for it.
+    let Some(user) = node.accounts.users().current(&held.user).cloned() else {
+        return (held.clone(), true);
+    };
+    let is_denied = !may_go_on(node, &user, waiter);
+    (Access::of(user, generation), is_denied)
+}
+
+/// Replaces a command that the client's user may not run any more.
+fn deny(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let (node, session) = (ctx.node, &*ctx.session);
+    let Some(id) = node.table.find(args[0]) else { return Err(CommandError::Syntax) };
+    Err(CommandError::Other(denied_text(node, session, id, session.db, args).into()))
 }
 
 /// Replaces a command that there is no memory for.

@@ -4,6 +4,7 @@
 use crate::command::command_id::CommandId;
 use crate::command::error::{CommandError, CommandResult};
 use ladon_engine::{Claim, WatchFlag};
+use ladon_identity::DEFAULT_USER;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,9 +12,6 @@ use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::Relaxed,
 };
-
-/// The only user there is.
-pub const DEFAULT_USER: &str = "default";
 
 /// Names appear in the lines of `CLIENT LIST`, so they must not break these.
 pub fn check_name(name: &[u8]) -> CommandResult {
@@ -45,6 +43,8 @@ pub struct ClientInfo {
     pub unix: bool,
     pub created_ms: u64,
     pub name: Mutex<Vec<u8>>,
+    /// Its user's name; empty for the default user.
+    pub user: Mutex<Arc<[u8]>>,
     pub lib_name: Mutex<Vec<u8>>,
     pub lib_ver: Mutex<Vec<u8>>,
     pub last_active_ms: AtomicU64,
@@ -108,7 +108,7 @@ pub struct ClientInfo {
 const CONNECTION_BYTES: usize = 2 * SESSION_BYTES + size_of::<ClientInfo>() + 256;
 
 /// Memory of a `Session`, which checks it.
-pub(crate) const SESSION_BYTES: usize = 112;
+pub(crate) const SESSION_BYTES: usize = 136;
 
 /// Buffers count as multiples of this.
 const BUFFER_STEP_BYTES: usize = 4096;
@@ -152,6 +152,17 @@ impl ClientInfo {
         let names = [&self.name, &self.lib_name, &self.lib_ver];
         let bytes = names.iter().map(|name| name.lock().len()).sum();
         self.name_bytes.store(bytes, Relaxed);
+    }
+
+    /// The name of its user.
+    pub fn user(&self) -> Arc<[u8]> {
+        let user = self.user.lock();
+        if user.is_empty() { DEFAULT_USER.into() } else { Arc::clone(&user) }
+    }
+
+    /// The connection is this user's from now on.
+    pub(crate) fn set_user(&self, name: &[u8]) {
+        *self.user.lock() = if name == DEFAULT_USER { Arc::default() } else { name.into() };
     }
 
     /// The last command.

@@ -2,6 +2,7 @@
 
 pub mod clients;
 pub mod disconnect;
+pub mod line;
 pub mod monitored;
 pub mod schema_watchers;
 pub mod session;

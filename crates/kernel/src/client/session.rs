@@ -1,5 +1,6 @@
 //! One connection's state, as far as commands know it.
 
+use crate::access::Access;
 use crate::client::clients::{self, ClientInfo};
 use crate::command::command_id::CommandId;
 use crate::command::flags::Flags;
@@ -148,6 +149,8 @@ pub struct Session {
     pub proto: Proto,
     /// Whether it may run commands that require authentication.
     pub authenticated: bool,
+    /// Its user.
+    pub access: Access,
     /// An open `MULTI`.
     pub multi: Option<Box<Multi>>,
     /// Watched keys.
@@ -202,12 +205,13 @@ impl Session {
     }
 
     /// A new connection.
-    pub fn new(info: Arc<ClientInfo>, authenticated: bool) -> Session {
+    pub fn new(info: Arc<ClientInfo>, authenticated: bool, access: Access) -> Session {
         Session {
             info,
             db: 0,
             proto: Proto::Resp2,
             authenticated,
+            access,
             multi: None,
             watched: BTreeSet::new(),
             watched_bytes: 0,

@@ -1,5 +1,6 @@
 //! A command as data: its facts, its flags, its place in the table.
 
+pub mod accessed;
 pub mod args;
 pub mod command_id;
 pub mod error;

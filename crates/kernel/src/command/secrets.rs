@@ -26,6 +26,10 @@ enum Secrets {
     Hello(usize),
     /// The values of secret settings.
     ConfigSet,
+    /// All from this position on.
+    From(usize),
+    /// The words behind AUTH and AUTH2.
+    Migrate,
 }
 
 impl Secrets {
@@ -39,6 +43,13 @@ impl Secrets {
             Some(name) if is(name, "config") && args.get(1).is_some_and(|arg| is(arg, "set")) => {
                 Secrets::ConfigSet
             }
+            Some(name) if is(name, "acl") => {
+                let names_users =
+                    |word: &&[u8]| ["setuser", "deluser", "getuser"].iter().any(|it| is(word, it));
+                let hides = args.get(1).is_some_and(names_users);
+                if hides { Secrets::From(2) } else { Secrets::None }
+            }
+            Some(name) if is(name, "migrate") => Secrets::Migrate,
             _ => Secrets::None,
         }
     }
@@ -48,6 +59,13 @@ impl Secrets {
             Secrets::None => false,
             Secrets::Auth => index > 0,
             Secrets::Hello(word) => index > word && index <= word + 2,
+            Secrets::From(first) => index >= first,
+            Secrets::Migrate => {
+                let behind = |word: &str, most: usize| {
+                    (1..=most).any(|back| index >= 6 + back && is(args[index - back], word))
+                };
+                behind("auth", 1) || behind("auth2", 2)
+            }
             Secrets::ConfigSet => {
                 index >= 3
                     && index % 2 == 1
@@ -81,5 +99,12 @@ mod tests {
             "config set maxmemory 1 RequirePass (redacted)",
         );
         check("config get requirepass", "config get requirepass");
+        check("acl setuser a >x", "acl setuser (redacted) (redacted)");
+        check("ACL whoami", "ACL whoami");
+        check(
+            "migrate h 1 k 0 9 auth2 u p keys a",
+            "migrate h 1 k 0 9 auth2 (redacted) (redacted) keys a",
+        );
+        check("migrate h 1 k 0 9 copy auth p", "migrate h 1 k 0 9 copy auth (redacted)");
     }
 }

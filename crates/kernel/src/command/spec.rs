@@ -1,5 +1,6 @@
 //! What a command is, as data: the facts (`ladon-command-docs`) and its code together.
 
+use crate::command::accessed::{Accessed, Channels, Databases, KeyFlags};
 use crate::command::error::CommandResult;
 use crate::command::flags::Flags;
 use crate::ctx::Ctx;
@@ -188,6 +189,10 @@ pub struct Code {
     /// Overrides the facts.
     keys: Option<KeyPositions>,
     on_tuples: OnTuples,
+    /// Overrides the facts.
+    key_flags: Option<KeyFlags>,
+    channels: Channels,
+    databases: Databases,
     /// A container's subcommands.
     pub(crate) subcommands: &'static [Code],
 }
@@ -200,16 +205,26 @@ impl Code {
 
     /// A command that needs these locks.
     pub const fn with_locks(name: &'static str, locks: LockNeed, handler: HandlerFn) -> Code {
-        let (handler, part, flags) = (Handler::Run(handler), Part::None, Flags::NONE);
-        let on_tuples = OnTuples::Refused;
-        Code { name, handler, locks, part, flags, keys: None, on_tuples, subcommands: &[] }
+        Code {
+            name,
+            handler: Handler::Run(handler),
+            locks,
+            part: Part::None,
+            flags: Flags::NONE,
+            keys: None,
+            on_tuples: OnTuples::Refused,
+            key_flags: None,
+            channels: Channels::None,
+            databases: Databases::Selected,
+            subcommands: &[],
+        }
     }
 
     /// A container of subcommands.
     pub const fn container(name: &'static str, subcommands: &'static [Code]) -> Code {
-        let (handler, locks) = (Handler::Container, LockNeed::None);
-        let (part, flags, on_tuples) = (Part::None, Flags::NONE, OnTuples::Refused);
-        Code { name, handler, locks, part, flags, keys: None, on_tuples, subcommands }
+        let no_code: HandlerFn = |_, _| unreachable!("a container has no code of its own");
+        let code = Code::with_locks(name, LockNeed::None, no_code);
+        Code { handler: Handler::Container, subcommands, ..code }
     }
 
     /// The same container, which is also a command by itself.
@@ -241,6 +256,21 @@ impl Code {
     pub const fn with_keys(self, keys: KeyPositions) -> Code {
         Code { keys: Some(keys), ..self }
     }
+
+    /// The same command, whose arguments decide what it does with its keys.
+    pub const fn with_key_flags(self, key_flags: KeyFlags) -> Code {
+        Code { key_flags: Some(key_flags), ..self }
+    }
+
+    /// The same command, which publishes or subscribes to these.
+    pub const fn on_channels(self, channels: Channels) -> Code {
+        Code { channels, ..self }
+    }
+
+    /// The same command, which uses these databases.
+    pub const fn on_databases(self, databases: Databases) -> Code {
+        Code { databases, ..self }
+    }
 }
 
 /// One command, or one subcommand of a container.
@@ -261,6 +291,8 @@ pub struct CommandSpec {
     pub handler: Handler,
     /// What it does with keys that are tuples of mounted spaces.
     pub on_tuples: OnTuples,
+    /// What rights are asked for.
+    pub accessed: Accessed,
 }
 
 impl CommandSpec {
@@ -268,7 +300,7 @@ impl CommandSpec {
     ///
     /// # Panics
     /// If a fact cannot be represented; a test joins all of them.
-    pub(crate) fn new(doc: &CommandDoc, code: &Code) -> CommandSpec {
+    pub(crate) fn new(doc: &'static CommandDoc, code: &Code) -> CommandSpec {
         CommandSpec {
             name: code.name,
             arity: doc.arity,
@@ -278,6 +310,12 @@ impl CommandSpec {
             locks: code.locks,
             handler: code.handler,
             on_tuples: code.on_tuples,
+            accessed: Accessed {
+                key_specs: &doc.key_specs,
+                key_flags: code.key_flags,
+                channels: code.channels,
+                databases: code.databases,
+            },
         }
     }
 

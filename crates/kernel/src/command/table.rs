@@ -94,6 +94,13 @@ impl CommandTable {
             .find(|&id| self.spec(id).name.as_bytes().eq_ignore_ascii_case(name))
     }
 
+    /// The command of these words, or the subcommand if they name one.
+    pub fn find_with_subcommand(&self, words: &[&[u8]]) -> Option<CommandId> {
+        let id = self.find(words.first()?)?;
+        let subcommand = words.get(1).and_then(|name| self.find_subcommand(id, name));
+        Some(subcommand.unwrap_or(id))
+    }
+
     /// The command or subcommand with a name like `client|list`.
     pub fn find_full(&self, name: &[u8]) -> Option<CommandId> {
         match name.iter().position(|&byte| byte == b'|') {

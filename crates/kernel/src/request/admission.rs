@@ -8,9 +8,10 @@
 //! | a request of IPROTO | [`on_data`] if it needs data, and [`statement`] if it writes |
 //! | what changes data outside of a request | [`changes`] |
 //!
-//! A check of rights, of the node's role (`READONLY`) or of a key's slot (`MOVED`) belongs here, once
-//! for all of them. A [`Refusal`] has no words: each dialect has its own.
+//! A check of rights ([`access`]), of the node's role (`READONLY`) or of a key's slot (`MOVED`) belongs
+//! here, once for all of them. A [`Refusal`] has no words: each dialect has its own.
 
+use crate::access::{self, Standing};
 use crate::client::session::Session;
 use crate::command::command_id::CommandId;
 use crate::command::error::CommandError;
@@ -18,6 +19,7 @@ use crate::command::flags::Flags;
 use crate::memory::eviction::Room;
 use crate::node::Node;
 use crate::shared::Paused;
+use ladon_identity::Denied;
 use ladon_resp::Proto;
 
 /// Why something is not admitted.
@@ -25,6 +27,11 @@ use ladon_resp::Proto;
 pub enum Refusal {
     /// The client has to log in first.
     NotLoggedIn,
+    /// The client's user is gone, or has lost a channel that the client is subscribed to: the
+    /// connection has to end.
+    UserIsGone,
+    /// The user may not run this.
+    Denied(Denied),
     /// The data is still being loaded.
     Loading,
     /// The client has subscribed, and over RESP2 messages and replies cannot be told apart.
@@ -51,6 +58,10 @@ impl Refusal {
     pub fn error(self, node: &Node) -> CommandError {
         CommandError::text(match self {
             Refusal::NotLoggedIn => "NOAUTH Authentication required.",
+            // There is no client to read this.
+            Refusal::UserIsGone => "NOPERM The user was deleted",
+            // Where the user and the command are known, the text is better.
+            Refusal::Denied(_) => "NOPERM No permissions to run this",
             Refusal::Loading => "LOADING Ladon is loading the dataset in memory",
             Refusal::Subscribed(id) => {
                 return CommandError::err(format_args!(
@@ -84,13 +95,13 @@ const CHANGES: u32 = Flags::WRITE.0 | Flags::MAY_REPLICATE.0;
 #[inline]
 pub fn request(
     node: &Node,
-    session: &Session,
-    id: CommandId,
+    session: &mut Session,
+    (id, args): (CommandId, &[&[u8]]),
     flags: Flags,
     memory: Room,
 ) -> Result<(), Refusal> {
-    if !session.authenticated && !flags.has(Flags::NO_AUTH) && node.requires_login() {
-        return Err(Refusal::NotLoggedIn);
+    if !session.access.is_free(node) {
+        rights(node, session, (id, args), flags)?;
     }
     if !flags.has(Flags::LOADING) {
         on_data(node)?;
@@ -106,6 +117,27 @@ pub fn request(
     }
     has_room(memory)?;
     if flags.has(Flags::WRITE) { changes(node) } else { Ok(()) }
+}
+
+/// Whether the connection's user, as it is now, may run this.
+#[cold]
+fn rights(
+    node: &Node,
+    session: &mut Session,
+    (id, args): (CommandId, &[&[u8]]),
+    flags: Flags,
+) -> Result<(), Refusal> {
+    if access::stands(node, session) == Standing::Gone {
+        return Err(Refusal::UserIsGone);
+    }
+    if session.note_free(node) || flags.has(Flags::NO_AUTH) {
+        return Ok(());
+    }
+    if !session.authenticated && node.requires_login() {
+        return Err(Refusal::NotLoggedIn);
+    }
+    let may_run = access::may_run(node, &session.access.user, session.db, id, args);
+    may_run.map_err(Refusal::Denied)
 }
 
 /// What a script says about itself, and how it was called.

@@ -1,5 +1,6 @@
 //! Runs one request: the checks that every command passes, then its locks and the call.
 
+use crate::access;
 use crate::blocking;
 use crate::client::session::{Multi, ReplyMode, Session};
 use crate::command::command_id::CommandId;
@@ -13,7 +14,7 @@ use crate::long::long_arguments::{self, Memory};
 use crate::memory::eviction::{self, Room};
 use crate::node::Node;
 use crate::pubsub::joining;
-use crate::request::admission;
+use crate::request::admission::{self, Refusal};
 use crate::request::invoke::{self, Caller, Command, begin_on_keys};
 use crate::request::mounted;
 use crate::request::outcome::{Flow, Outcome};
@@ -24,6 +25,7 @@ use crate::shared::Paused;
 use crate::thread_parts::ThreadParts;
 use crate::tracking::remember;
 use ladon_engine::{Garbage, Locks, Scratch, Tx};
+use ladon_identity::Context;
 use ladon_platform::{lock_order, pages};
 use ladon_record::{KeyHash, Lsn};
 use ladon_resp::Reply;
@@ -218,8 +220,9 @@ impl Running<'_, '_> {
         if flags.has(Flags::RUNS_SCRIPT) {
             memory = self.begins_script(flags, memory);
         }
-        if let Err(refusal) = admission::request(node, self.session, id, flags, memory) {
-            return self.reject(Some((id, spec)), &refusal.error(node));
+        let admitted = admission::request(node, self.session, (id, args), flags, memory);
+        if let Err(refusal) = admitted {
+            return self.refuse((id, spec), args, refusal);
         }
         let paused = node.paused(now_ms);
         if let Some(flow) = self.comes_later(flags, paused) {
@@ -293,6 +296,28 @@ impl Running<'_, '_> {
         self.thread.local.is_out_of_memory = is_out_of_memory;
         let runs = !is_queued && !flags.has(Flags::DENYOOM);
         if runs { Room::Enough } else { memory }
+    }
+
+    /// Answers a request that was not admitted.
+    #[cold]
+    fn refuse(
+        self,
+        (id, spec): (CommandId, &'static CommandSpec),
+        args: &[&[u8]],
+        refusal: Refusal,
+    ) -> Outcome {
+        let node = self.thread.node;
+        let error = match refusal {
+            Refusal::UserIsGone => return Outcome::new(Lsn::ZERO, Flow::Drop),
+            Refusal::Denied(denied) => {
+                let is_queued = self.session.multi.is_some();
+                let context = if is_queued { Context::Multi } else { Context::TopLevel };
+                let text = access::note(node, self.session, context, denied, id, args);
+                CommandError::Other(format!("NOPERM {text}").into())
+            }
+            refusal => refusal.error(node),
+        };
+        self.reject(Some((id, spec)), &error)
     }
 
     /// Answers a request that must not run. It also aborts an open transaction; a refused `EXEC`

@@ -1,6 +1,7 @@
 //! What a running script asks of its surroundings: commands, and from time to time whether to go
 //! on.
 
+use crate::access;
 use crate::command::command_id::CommandId;
 use crate::command::error::CommandError;
 use crate::command::flags::Flags;
@@ -16,6 +17,7 @@ use crate::scripts::runner::{self, Task, Wanted};
 use crate::scripts::running::{Kind, LongRun};
 use crate::statistics::timing::Started;
 use ladon_engine::{Grown, Locks};
+use ladon_identity::Context;
 use ladon_lua::{Host, LogLevel, Stop};
 use ladon_record::KeyHash;
 use ladon_resp::{Proto, Reply};
@@ -182,19 +184,46 @@ impl<'h, 'a> RunHost<'h, 'a> {
         if !spec.accepts(args.len()) {
             return Err(refuse("ERR Wrong number of args calling Redis command from script"));
         }
-        self.admit(spec.flags).map_err(|error| Refusal { command: Some(id), error })?;
+        self.admit(id, spec.flags, args).map_err(|error| Refusal { command: Some(id), error })?;
         Ok(Command { id, spec, handler, args })
     }
 
-    fn admit(&mut self, flags: Flags) -> Result<(), CommandError> {
+    fn admit(&mut self, id: CommandId, flags: Flags, args: &[&[u8]]) -> Result<(), CommandError> {
         let writes = flags.has(Flags::WRITE);
         let may_change = !writes || self.ctx.tx().may_change();
         let call = Call { flags, may_change, wrote: self.wrote };
         let (node, memory) = (self.ctx.node, runner::memory(self.ctx));
         let admitted = admission::call(node, call, self.task.declared(), memory);
-        admitted.map_err(|refusal| refusal.error(node))?;
+        if let Err(refusal) = self.has_right(id, flags, args).and(admitted) {
+            return Err(self.error(refusal, id, args));
+        }
         self.wrote |= writes;
         Ok(())
+    }
+
+    /// Whether the client's user may run this. Its rights are those that it had when the script
+    /// began: they do not change in the middle of a transaction.
+    #[inline]
+    fn has_right(
+        &self,
+        id: CommandId,
+        flags: Flags,
+        args: &[&[u8]],
+    ) -> Result<(), admission::Refusal> {
+        let session = &*self.ctx.session;
+        if session.access.user.is_unlimited() || flags.has(Flags::NOSCRIPT) {
+            return Ok(());
+        }
+        let may_run = access::may_run(self.ctx.node, &session.access.user, session.db, id, args);
+        may_run.map_err(admission::Refusal::Denied)
+    }
+
+    #[cold]
+    fn error(&self, refusal: admission::Refusal, id: CommandId, args: &[&[u8]]) -> CommandError {
+        let node = self.ctx.node;
+        let admission::Refusal::Denied(denied) = refusal else { return refusal.error(node) };
+        let text = access::note(node, self.ctx.session, Context::Lua, denied, id, args);
+        CommandError::err(format_args!("ACL failure in script: {text}"))
     }
 
     /// Locks what the command needs.
@@ -322,13 +351,11 @@ impl Host for RunHost<'_, '_> {
     }
 
     fn may_run(&mut self, arguments: &[&[u8]]) -> Result<bool, String> {
-        let table = self.ctx.node.table;
-        let known = arguments.first().and_then(|name| table.find(name));
-        if known.is_none() {
+        let (node, session) = (self.ctx.node, &*self.ctx.session);
+        let Some(id) = node.table.find_with_subcommand(arguments) else {
             return Err("ERR Invalid command passed to redis.acl_check_cmd()".to_owned());
-        }
-        // There is one user, who may do anything.
-        Ok(true)
+        };
+        Ok(access::may_run(node, &session.access.user, session.db, id, arguments).is_ok())
     }
 
     fn tick(&mut self) -> Result<(), Stop> {

@@ -39,7 +39,6 @@ pub struct ThreadStats {
     pub writes_processed: Counter,
     pub error_replies: Counter,
     pub dirty: Counter,
-    pub logins_failed: Counter,
     /// Turns of the thread's loop.
     pub eventloop_cycles: Counter,
     /// Duration of the turns, without the time spent waiting.
@@ -116,7 +115,6 @@ impl ThreadStats {
             &self.reads_processed,
             &self.writes_processed,
             &self.error_replies,
-            &self.logins_failed,
             &self.eventloop_cycles,
             &self.eventloop_nanoseconds,
             &self.eventloop_nanoseconds_max,

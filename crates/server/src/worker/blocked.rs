@@ -86,7 +86,7 @@ impl Worker {
     }
 
     /// Answers a wait whose claim was taken here without a value to deliver.
-    fn end_unserved(&mut self, slot: u32, how: Unserved) {
+    pub(super) fn end_unserved(&mut self, slot: u32, how: Unserved) {
         let positions = self.positions();
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let before = connection.replies.output.len();

@@ -35,6 +35,7 @@ impl Worker {
                 Message::Kill => self.close_killed(),
                 Message::Evict { client, slot } => self.close_evicted(client, slot),
                 Message::Pause => self.unpaused = true,
+                Message::UsersChanged => self.look_after_users(),
             }
         }
     }

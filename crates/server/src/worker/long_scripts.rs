@@ -119,6 +119,7 @@ impl Worker {
         }
         self.spare = Some(spare);
         self.return_connection(connection);
+        self.look_after_user(item.slot);
         let ran = super::requests::Ran { outcome, gate, before, lends: None, again };
         self.has_replied(batch, item, ran);
         self.replay();

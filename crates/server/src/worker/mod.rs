@@ -46,6 +46,7 @@ mod set_aside;
 mod strangers;
 mod time;
 mod turn;
+mod users;
 
 use crate::aside::{Aside, Task};
 use crate::batch::Batch;

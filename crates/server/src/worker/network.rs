@@ -6,6 +6,7 @@ use crate::dialect::{Dialect, resp};
 use crate::protocol::Protocol;
 use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
+use ladon_kernel::access::Access;
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::disconnect::disconnect;
 use ladon_kernel::client::session::Session;
@@ -34,8 +35,9 @@ impl Worker {
             multi: (-1).into(),
             ..ClientInfo::default()
         });
-        let authenticated = self.node.settings.requirepass().is_empty();
-        let session = Session::new(Arc::clone(&info), authenticated);
+        let authenticated = !self.node.requires_login();
+        let access = Access::of_new_connection(&self.node);
+        let session = Session::new(Arc::clone(&info), authenticated, access);
         let mut connection = Box::new(Connection::new(start.conn, session, Dialect::default()));
         match start.protocol {
             Protocol::Resp => self.greet_resp(&mut connection, refusal),

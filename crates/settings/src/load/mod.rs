@@ -8,6 +8,7 @@ use crate::origin::Origin;
 use crate::rewrite::Source;
 use crate::settings::Settings;
 use crate::table::lookup;
+use crate::users::UserLine;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -49,12 +50,19 @@ pub struct Loader {
     problems: Vec<Note>,
     warnings: Vec<Note>,
     source: Option<Source>,
+    user_lines: Vec<UserLine>,
 }
 
 impl Loader {
     /// The defaults.
     pub fn new() -> Loader {
-        Loader { draft: Draft::new(), problems: vec![], warnings: vec![], source: None }
+        Loader {
+            draft: Draft::new(),
+            problems: vec![],
+            warnings: vec![],
+            source: None,
+            user_lines: vec![],
+        }
     }
 
     /// One flag, without its dashes.
@@ -69,7 +77,9 @@ impl Loader {
         if !self.problems.is_empty() {
             return Err(LoadError { problems: self.problems });
         }
-        Ok((Settings::from_draft(self.draft, self.source), self.warnings))
+        let mut settings = Settings::from_draft(self.draft, self.source);
+        settings.user_lines = self.user_lines;
+        Ok((settings, self.warnings))
     }
 
     fn set(&mut self, name: &str, value: &str, origin: &Origin) {
@@ -80,6 +90,14 @@ impl Loader {
             let shown = if setting.sensitive { "..." } else { value };
             self.problem(origin, format!("{name} '{shown}': {reason}"));
         }
+    }
+
+    fn user(&mut self, words: &[String], origin: &Origin) {
+        if words.len() < 2 {
+            return self.problem(origin, "user: a name and at least one rule".to_owned());
+        }
+        let line = UserLine { origin: origin.clone(), words: words.to_vec() };
+        self.user_lines.push(line);
     }
 
     fn problem(&mut self, origin: &Origin, text: String) {

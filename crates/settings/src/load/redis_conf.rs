@@ -76,6 +76,9 @@ impl Loader {
         if name.eq_ignore_ascii_case("include") {
             return self.include(arguments, origin, progress);
         }
+        if name.eq_ignore_ascii_case("user") {
+            return self.user(arguments, origin);
+        }
         if let Some(setting) = lookup(name) {
             return self.setting(setting, name, arguments, origin, progress);
         }

@@ -6,13 +6,16 @@
 //! maxmemory = "2gb"
 //! save = [[900, 1], [60, 10000]]
 //! latency-tracking = false
+//! users = ["alice on >secret ~cart:* +@read"]
 //! ```
 
 use super::Loader;
 use crate::origin::Origin;
 use crate::rewrite::{Format, Source};
+use crate::users;
+use crate::words;
 use std::path::Path;
-use toml_edit::{Document, Value};
+use toml_edit::{Document, Item, Value};
 
 impl Loader {
     /// Reads the file at `path`; problems are kept for [`Loader::finish`].
@@ -32,8 +35,13 @@ impl Loader {
             }
         };
         // In the order of the file, so that of two settings which say the same the later wins.
+        if let Some(item) = document.get(users::TOML_NAME) {
+            let origin = at(line_of(item.span().map_or(0, |span| span.start)));
+            self.users(item, &origin);
+        }
         let mut entries: Vec<(usize, &str, Option<String>)> = document
             .iter()
+            .filter(|(name, _)| *name != users::TOML_NAME)
             .map(|(name, item)| {
                 let start = item.span().map_or(0, |span| span.start);
                 (start, name, item.as_value().and_then(as_text))
@@ -47,6 +55,26 @@ impl Loader {
                 None => {
                     let text = "a setting is a word, a number, true, false or a list of them";
                     self.problem(&origin, format!("{name}: {text}; there are no sections"));
+                }
+            }
+        }
+    }
+}
+
+impl Loader {
+    /// The users: each a text with a name and rules.
+    fn users(&mut self, item: &Item, origin: &Origin) {
+        let lines = item.as_array().map(|list| list.iter().map(|user| user.as_str()));
+        let Some(lines) = lines else {
+            let text = "users: a list of texts, each a name and rules";
+            return self.problem(origin, text.to_owned());
+        };
+        for line in lines {
+            match line.and_then(words::split) {
+                Some(words) => self.user(&words, origin),
+                None => {
+                    let text = "users: each is a text, a name and rules, with balanced quotes";
+                    self.problem(origin, text.to_owned());
                 }
             }
         }

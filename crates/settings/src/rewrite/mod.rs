@@ -47,8 +47,9 @@ impl Settings {
         self.source.as_ref()
     }
 
-    /// Brings that file up to date.
-    pub fn rewrite(&self) -> Result<(), RewriteError> {
+    /// Brings that file up to date. `users` are the lines of the users that it is to declare, each
+    /// a name and rules: the present ones if there is no file of their own, else none.
+    pub fn rewrite(&self, users: &[String]) -> Result<(), RewriteError> {
         let source = self.source().ok_or(RewriteError::NoFile)?;
         let present = match fs::read_to_string(&source.path) {
             Ok(text) => text,
@@ -57,15 +58,15 @@ impl Settings {
             Err(error) => return Err(error.into()),
         };
         let next = match source.format {
-            Format::RedisConf => redis_conf::rewritten(&present, &self.draft()),
-            Format::Toml => toml_file::rewritten(&present, &self.draft())?,
+            Format::RedisConf => redis_conf::rewritten(&present, &self.draft(), users),
+            Format::Toml => toml_file::rewritten(&present, &self.draft(), users)?,
         };
-        Ok(replace(&source.path, &next)?)
+        Ok(replace(&source.path, next.as_bytes())?)
     }
 }
 
 /// Either the old file or the new one exists, whenever the machine stops.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
@@ -74,7 +75,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         if let Ok(metadata) = fs::metadata(path) {
             file.set_permissions(metadata.permissions())?;
         }
-        file.write_all(text.as_bytes())?;
+        file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&temporary, path)?;
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());

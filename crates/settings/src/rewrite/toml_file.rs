@@ -4,11 +4,12 @@ use crate::draft::{Draft, default_value};
 use crate::kind::{Kind, Value as Stored};
 use crate::setting::Setting;
 use crate::table::{Id, TABLE, lookup};
+use crate::users::TOML_NAME;
 use std::io;
 use toml_edit::{Array, DocumentMut, Item, Value};
 
 /// The file's text with the values of `draft`.
-pub(super) fn rewritten(present: &str, draft: &Draft) -> io::Result<String> {
+pub(super) fn rewritten(present: &str, draft: &Draft, users: &[String]) -> io::Result<String> {
     let mut document: DocumentMut = present.parse().map_err(|error| {
         io::Error::new(io::ErrorKind::InvalidData, format!("not TOML: {error}"))
     })?;
@@ -27,6 +28,12 @@ pub(super) fn rewritten(present: &str, draft: &Draft) -> io::Result<String> {
             && draft.entry(setting.id).value != default_value(setting);
         if missing && setting.part_of.is_none() {
             document.insert(setting.name, Item::Value(value(setting, draft)));
+        }
+    }
+    match users {
+        [] => drop(document.remove(TOML_NAME)),
+        users => {
+            document.insert(TOML_NAME, Item::Value(users.iter().collect::<Array>().into()));
         }
     }
     Ok(document.to_string())

@@ -1,7 +1,7 @@
 //! `CLIENT KILL`.
 
 use super::{Class, class};
-use ladon_kernel::client::clients::{ClientInfo, DEFAULT_USER};
+use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::command::args::{self, is};
 use ladon_kernel::command::error::{CommandError, CommandResult, shown};
 use ladon_kernel::ctx::Ctx;
@@ -15,6 +15,7 @@ struct Filter<'a> {
     id: Option<u64>,
     addr: Option<&'a [u8]>,
     laddr: Option<&'a [u8]>,
+    user: Option<&'a [u8]>,
     class: Option<Class>,
     /// Connected this many seconds ago or earlier (Redis 7.4).
     max_age: Option<u64>,
@@ -29,7 +30,7 @@ pub(super) fn kill(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         ctx.reply.ok();
     } else {
-        let killed = kill_all(ctx, &Filter::read(&args[2..])?);
+        let killed = kill_all(ctx, &Filter::read(ctx, &args[2..])?);
         ctx.reply.integer(killed);
     }
     Ok(())
@@ -67,7 +68,7 @@ fn kill_all(ctx: &mut Ctx<'_>, filter: &Filter<'_>) -> i64 {
 }
 
 impl<'a> Filter<'a> {
-    fn read(args: &[&'a [u8]]) -> Result<Filter<'a>, CommandError> {
+    fn read(ctx: &Ctx<'_>, args: &[&'a [u8]]) -> Result<Filter<'a>, CommandError> {
         let mut filter = Filter { skip_me: true, ..Filter::default() };
         let mut args = args.iter().copied();
         while let Some(option) = args.next() {
@@ -86,10 +87,10 @@ impl<'a> Filter<'a> {
             } else if is(option, "LADDR") {
                 filter.laddr = Some(value);
             } else if is(option, "USER") {
-                // There is one user, and every connection is that user's.
-                if value != DEFAULT_USER.as_bytes() {
+                if ctx.node.accounts.users().get(value).is_none() {
                     return Err(CommandError::err(format_args!("No such user '{}'", shown(value))));
                 }
+                filter.user = Some(value);
             } else if is(option, "SKIPME") && (is(value, "yes") || is(value, "no")) {
                 filter.skip_me = is(value, "yes");
             } else {
@@ -104,6 +105,7 @@ impl<'a> Filter<'a> {
         self.id.is_none_or(|id| info.id == id)
             && self.max_age.is_none_or(|seconds| age >= seconds)
             && self.addr.is_none_or(|addr| info.addr.as_bytes() == addr)
+            && self.user.is_none_or(|user| *info.user() == *user)
             && self.laddr.is_none_or(|laddr| info.laddr.as_bytes() == laddr)
             && self.class.is_none_or(|class| class == Class::of(info))
     }

@@ -1,7 +1,8 @@
 //! `CLIENT LIST` and `CLIENT INFO`.
 
-use super::{Class, class, line};
+use super::{Class, class};
 use ladon_kernel::client::clients::ClientInfo;
+use ladon_kernel::client::line;
 use ladon_kernel::command::args::is;
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::ctx::Ctx;
@@ -44,7 +45,7 @@ fn reply(ctx: &mut Ctx<'_>, args: &[&[u8]], shown: &[Arc<ClientInfo>]) {
     let mut text = String::new();
     // Hide disconnecting clients, which are gone as far as clients can see.
     for info in shown.iter().filter(|info| !info.is_gone()) {
-        line::write(ctx, info, &mut text);
+        line::write(ctx.node, ctx.now_ms, info, &mut text);
         text.push('\n');
     }
     ctx.session.info.argv_bytes.store(0, Relaxed);

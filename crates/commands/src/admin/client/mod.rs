@@ -2,7 +2,6 @@
 
 mod gate;
 mod kill;
-mod line;
 mod list;
 mod names;
 mod pause;

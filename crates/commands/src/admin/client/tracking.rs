@@ -18,6 +18,7 @@ pub(super) fn tracking(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let wanted = Wanted::read(ctx, &args[3..])?;
     if is(args[2], "on") {
         wanted.check(ctx.session.tracking.as_deref())?;
+        wanted.check_rights(ctx)?;
         let Wanted { modes, redirect, prefixes } = wanted;
         joining::turn_on(ctx.node, ctx.local, ctx.session, modes, redirect, &prefixes);
     } else if is(args[2], "off") {
@@ -53,6 +54,19 @@ impl<'a> Wanted<'a> {
             }
         }
         Ok(wanted)
+    }
+
+    /// Whether the user may read all keys of which it would be told: Redis tells any user.
+    fn check_rights(&self, ctx: &Ctx<'_>) -> CommandResult {
+        let user = &ctx.session.access.user;
+        let may_read = |prefix: &[u8]| user.allows_prefix(prefix);
+        let may_read_all = match self.prefixes.as_slice() {
+            _ if !self.modes.broadcast => true,
+            [] => may_read(b""),
+            prefixes => prefixes.iter().all(|prefix| may_read(prefix)),
+        };
+        let denied = CommandError::text("NOPERM No permissions to access a key");
+        if may_read_all { Ok(()) } else { Err(denied) }
     }
 
     /// Whether this is possible by itself, and after what the connection has chosen before.

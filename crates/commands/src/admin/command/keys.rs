@@ -24,10 +24,7 @@ pub(super) fn getkeysandflags(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResul
     for at in positions {
         ctx.reply.array(2);
         ctx.reply.bulk(command[at]);
-        let mut flags = flags_of(ctx, id, command, at);
-        if flags.contains(&"variable_flags") {
-            flags = by_arguments(command);
-        }
+        let flags = ctx.node.table.spec(id).key_flags(command, at);
         statuses(ctx, flags.iter().map(|flag| (*flag).to_owned()));
     }
     Ok(())
@@ -91,41 +88,4 @@ fn counts_right(keys: KeyPositions, command: &[&[u8]], found: usize) -> bool {
     };
     let count = command.get(usize::from(count_at)).and_then(|text| ladon_resp::parse_i64(text));
     count.is_some_and(|count| usize::try_from(count) == Ok(found))
-}
-
-/// Flags for the key of a command that reads it only if an argument asks for that: SET with `GET`.
-fn by_arguments(command: &[&[u8]]) -> &'static [&'static str] {
-    if command[3..].iter().any(|option| option.eq_ignore_ascii_case(b"GET")) {
-        &["RW", "access", "update"]
-    } else {
-        &["OW", "update"]
-    }
-}
-
-/// Flags for the key at this position.
-fn flags_of(ctx: &Ctx<'_>, id: CommandId, command: &[&[u8]], at: usize) -> &'static [&'static str] {
-    let specs = &ctx.node.table.entry(id).doc.key_specs;
-    let covering = specs.iter().find(|spec| {
-        // Of keys that depend on options, those after STORE are found.
-        let begin = match spec.begin_search {
-            BeginSearch::Index(begin) => begin,
-            BeginSearch::Keyword { .. } => return true,
-            BeginSearch::Unknown => return spec.flags.contains(&"OW"),
-        };
-        let begin = usize::try_from(begin).unwrap_or(0);
-        match spec.find_keys {
-            FindKeys::Range { last_key, .. } => {
-                let last = match usize::try_from(last_key) {
-                    Ok(last) => begin + last,
-                    Err(_) => command.len().saturating_sub(last_key.unsigned_abs() as usize),
-                };
-                (begin..=last).contains(&at)
-            }
-            FindKeys::Unknown => true,
-            FindKeys::KeyNumber { first_key, .. } => {
-                at >= begin + usize::try_from(first_key).unwrap_or(0)
-            }
-        }
-    });
-    covering.map_or(&[], |spec| &spec.flags)
 }

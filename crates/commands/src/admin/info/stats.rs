@@ -58,7 +58,6 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     };
     text.field("io_threaded_reads_processed", beyond(|s| s.reads_processed.get()));
     text.field("io_threaded_writes_processed", beyond(|s| s.writes_processed.get()));
-    text.field("acl_access_denied_auth", total(|s| s.logins_failed.get()));
     text.field("eventloop_cycles", total(|s| s.eventloop_cycles.get()));
     text.field("eventloop_duration_sum", total(|s| s.eventloop_nanoseconds.get()) / 1000);
     text.field("eventloop_duration_cmd_sum", total(|s| s.commands_nanoseconds.get()) / 1000);
@@ -67,6 +66,12 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("instantaneous_eventloop_cycles_per_sec", rates.cycles / threads);
     let cycle_us = rates.cycle_nanoseconds.checked_div(rates.cycles).unwrap_or(0) / 1000;
     text.field("instantaneous_eventloop_duration_usec", cycle_us);
+    let denials = node.accounts.denials.lock().denials();
+    text.field("acl_access_denied_auth", denials.auth);
+    text.field("acl_access_denied_cmd", denials.command);
+    text.field("acl_access_denied_key", denials.key);
+    text.field("acl_access_denied_channel", denials.channel);
+    text.field("acl_access_denied_db", denials.database);
 }
 
 pub(super) fn write_debug(ctx: &mut Ctx<'_>, text: &mut Text) {

@@ -74,7 +74,7 @@ impl TestNode {
             threads: vec![ThreadHandle::new(|| {})],
             run_id: "0".repeat(40),
             io_backend: "none".to_owned(),
-            commands: table.len(),
+            table,
         };
         TestNode { node: Node::new(Shared::new(parts), data, table), clock, log, rehearses: true }
     }
@@ -92,7 +92,8 @@ impl TestNode {
         self.node.clients.add(Arc::clone(&info));
         let mut local = Local::new(0, self.node.stats[0].clone(), Rng::new(id));
         local.rehearses = self.rehearses;
-        TestClient { session: Session::new(info, true), local, scratch: Scratch::default() }
+        let access = Access::of_new_connection(&self.node);
+        TestClient { session: Session::new(info, true, access), local, scratch: Scratch::default() }
     }
 
     /// Runs one request; the raw reply and what becomes of the connection.

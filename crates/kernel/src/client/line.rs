@@ -1,16 +1,17 @@
 //! A connection in one line, as `CLIENT LIST` and `CLIENT INFO` show it.
 
-use ladon_kernel::client::clients::{ClientInfo, DEFAULT_USER};
-use ladon_kernel::client::session::Multi;
-use ladon_kernel::ctx::Ctx;
-use ladon_kernel::pubsub::published::Kind;
+use super::clients::ClientInfo;
+use super::session::Multi;
+use crate::ctx::Ctx;
+use crate::node::Node;
+use crate::pubsub::published::Kind;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Up to this size Redis keeps replies in a separate buffer (`obl`), beyond it in a list (`oll`).
 const REPLY_BUFFER_BYTES: usize = 16 * 1024;
 
 /// Updates what others may see of this connection, for a line in the middle of a batch.
-pub(super) fn refresh(ctx: &Ctx<'_>, args: &[&[u8]]) {
+pub fn refresh(ctx: &Ctx<'_>, args: &[&[u8]]) {
     let session = &*ctx.session;
     let info = &*session.info;
     info.last_active_ms.store(ctx.now_ms, Relaxed);
@@ -36,9 +37,8 @@ fn request_bytes(args: &[&[u8]]) -> usize {
 }
 
 /// Appends the line, without its end.
-pub(super) fn write(ctx: &Ctx<'_>, info: &ClientInfo, out: &mut String) {
+pub fn write(node: &Node, now_ms: u64, info: &ClientInfo, out: &mut String) {
     use std::fmt::Write;
-    let now_ms = ctx.now_ms;
     let age = now_ms.saturating_sub(info.created_ms) / 1000;
     let idle = now_ms.saturating_sub(info.last_active_ms.load(Relaxed)) / 1000;
     let load = |field: &std::sync::atomic::AtomicUsize| field.load(Relaxed);
@@ -46,7 +46,7 @@ pub(super) fn write(ctx: &Ctx<'_>, info: &ClientInfo, out: &mut String) {
     let (argv, multi_bytes) = (load(&info.argv_bytes), load(&info.multi_bytes));
     let output = load(&info.output_bytes);
     let listed = output > REPLY_BUFFER_BYTES;
-    let command = info.last_command().map_or("NULL", |id| &ctx.node.table.entry(id).full_name);
+    let command = info.last_command().map_or("NULL", |id| &node.table.entry(id).full_name);
     let total = info.bytes();
     let text =
         |field: &parking_lot::Mutex<Vec<u8>>| String::from_utf8_lossy(&field.lock()).into_owned();
@@ -57,7 +57,7 @@ pub(super) fn write(ctx: &Ctx<'_>, info: &ClientInfo, out: &mut String) {
         "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db={} sub={} psub={} \
          ssub={} multi={} qbuf={query} qbuf-free={} argv-mem={argv} multi-mem={multi_bytes} \
          rbs={} rbp={} obl={} oll={} omem={} tot-mem={total} events={} cmd={command} \
-         user={DEFAULT_USER} redir={} resp={} lib-name={} lib-ver={}",
+         user={} redir={} resp={} lib-name={} lib-ver={}",
         info.id,
         info.addr,
         info.laddr,
@@ -76,6 +76,7 @@ pub(super) fn write(ctx: &Ctx<'_>, info: &ClientInfo, out: &mut String) {
         if listed { output.div_ceil(REPLY_BUFFER_BYTES) } else { 0 },
         if listed { output } else { 0 },
         if info.writing.load(Relaxed) { "rw" } else { "r" },
+        String::from_utf8_lossy(&info.user()),
         if info.tracked.load(Relaxed) { info.redirect.load(Relaxed) as i64 } else { -1 },
         info.resp.load(Relaxed).max(2),
         text(&info.lib_name),

@@ -1,0 +1,44 @@
+//! What becomes of connections when users change.
+//!
+//! A request looks for itself whether its user may run it. Connections to which something comes
+//! without a request lose it here: those that wait for a key, are subscribed, or are tracked.
+
+use super::Worker;
+use crate::queues::WaitsFor;
+use ladon_kernel::access::{self, Standing};
+use ladon_kernel::blocking;
+use ladon_kernel::message::Unserved;
+use std::sync::Arc;
+
+impl Worker {
+    /// Looks after all connections.
+    #[cold]
+    pub(super) fn look_after_users(&mut self) {
+        for slot in 0..self.connections.len() as u32 {
+            self.look_after_user(slot);
+        }
+    }
+
+    /// Closes a connection whose user is gone or has lost what comes to it, and ends its wait if
+    /// that is for something that was lost.
+    pub(super) fn look_after_user(&mut self, slot: u32) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        let leaves = connection.closed || connection.closing || connection.aborted;
+        // Users of IPROTO are others.
+        if leaves || connection.dialect.resp().is_none() {
+            return;
+        }
+        if access::stands(&self.node, &mut connection.session) == Standing::Gone {
+            let why = "its user was deleted, or lost what the client is subscribed to or tracks";
+            Self::tell_of_closing(connection, self.now_ms, why);
+            connection.aborted = true;
+            self.queues.push(WaitsFor::Release, connection);
+            return;
+        }
+        let Some(waiter) = connection.waiter().map(Arc::clone) else { return };
+        let user = &connection.session.access.user;
+        if !blocking::may_go_on(&self.node, user, &waiter) && waiter.claim.take() {
+            self.end_unserved(slot, Unserved::Denied);
+        }
+    }
+}
