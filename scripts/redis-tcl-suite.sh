@@ -26,9 +26,9 @@ required="unit/type/string unit/type/incr unit/type/set unit/type/hash unit/type
   unit/hyperloglog unit/geo unit/sort unit/expire unit/scan unit/keyspace
   unit/functions unit/scripting unit/multi unit/protocol unit/info unit/info-command unit/introspection unit/introspection-2
   unit/other unit/querybuf unit/quit unit/latency-monitor unit/slowlog unit/lazyfree unit/pause
-  unit/replybufsize unit/violations unit/client-eviction"
+  unit/replybufsize unit/violations unit/client-eviction unit/auth unit/acl unit/acl-v2"
 # Units that start their servers themselves.
-own=" unit/client-eviction "
+own=" unit/client-eviction unit/auth unit/acl unit/acl-v2 "
 read -r -a units <<<"$(echo ${*:-$required})"
 
 case $suite in
@@ -148,16 +148,17 @@ for unit in "${units[@]}"; do
     [ -f "$cache/$suite/tests/$unit.tcl" ] || { printf '%-24s is not in this suite\n' "$unit"; continue; }
     skips "$unit" >"$work/skip"
     status=0
-    where=()
+    # Servers that a unit starts itself may follow others, which no test of the others asks for.
+    where=() tags="-needs:repl -repl"
     if [[ $own != *" $unit "* ]]; then
         start
-        where=(--host 127.0.0.1 --port "$port")
+        where=(--host 127.0.0.1 --port "$port") tags=-needs:repl
     fi
     (
         cd "$cache/$suite"
         LADON_BIN=$LADON_BIN timeout "${SUITE_TIMEOUT:-300}" tclsh tests/test_helper.tcl "${where[@]}" \
             --baseport $((port + 60)) --durable --skipfile "$work/skip" \
-            --tags "-needs:repl" --single "$unit"
+            --tags "$tags" --single "$unit"
     ) </dev/null 2>&1 | sed 's/\x1b\[[0-9;]*m//g' >"$work/out" || status=$?
     if [ -n "$server" ]; then
         kill -0 "$server" 2>/dev/null || { echo "Ladon is dead:"; tail -n 20 "$work/ladon.log"; status=1; }

@@ -66,8 +66,8 @@ impl KeyRights {
 
     /// Adds the pattern of a rule `~...` or `%...~...`.
     ///
-    /// `%R` without `~` is a syntax error here. Redis takes it for an empty pattern, and ends when
-    /// it has to describe a lone `%`.
+    /// `%R` without `~` is an empty pattern, as in Redis. A lone `%` is a syntax error here; Redis
+    /// takes it, and ends when it has to describe it.
     pub(crate) fn add(&mut self, rule: &[u8]) -> Result<(), RuleError> {
         if self.all {
             return Err(RuleError::KeysAreAll);
@@ -142,7 +142,7 @@ fn split_rule(rule: &[u8]) -> Option<(KeyAccess, &[u8])> {
     match rule {
         [b'~', text @ ..] => Some((KeyAccess::BOTH, text)),
         [b'%', rest @ ..] => {
-            let tilde = rest.iter().position(|&byte| byte == b'~')?;
+            let tilde = rest.iter().position(|&byte| byte == b'~').unwrap_or(rest.len());
             let mut access = KeyAccess::NONE;
             for letter in &rest[..tilde] {
                 match letter.to_ascii_uppercase() {
@@ -151,7 +151,7 @@ fn split_rule(rule: &[u8]) -> Option<(KeyAccess, &[u8])> {
                     _ => return None,
                 }
             }
-            (access != KeyAccess::NONE).then_some((access, &rest[tilde + 1..]))
+            (access != KeyAccess::NONE).then(|| (access, rest.get(tilde + 1..).unwrap_or_default()))
         }
         _ => None,
     }

@@ -47,7 +47,7 @@ pub use databases::DatabaseRights;
 pub use description::{SelectorFields, UserFields};
 pub use generated_password::{BITS_DEFAULT, BITS_MAX, BitsError, generate_password};
 pub use key_patterns::{KeyAccess, KeyRights};
-pub use password::PasswordHash;
+pub use password::{PASSWORD_BYTES_MAX, PasswordHash};
 pub use rule_error::{RuleError, RulesError};
 pub use selector::{RuleContext, Selector};
 pub use subscriptions::{ChannelsLeft, has_lost_keys};

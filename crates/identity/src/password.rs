@@ -7,6 +7,10 @@
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+/// Bytes of a password. To check one is a matter of microseconds per kilobyte, and anybody may ask
+/// for it.
+pub const PASSWORD_BYTES_MAX: usize = 64 << 10;
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// The SHA-256 of a password.

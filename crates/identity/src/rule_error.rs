@@ -1,5 +1,6 @@
 //! Why rules are refused, in Redis' words.
 
+use crate::password::PASSWORD_BYTES_MAX;
 use thiserror::Error;
 
 /// One rule is wrong.
@@ -32,6 +33,9 @@ pub enum RuleError {
          characters"
     )]
     NotAHash,
+    /// A password that would take long to check.
+    #[error("The password is too long: at most {PASSWORD_BYTES_MAX} bytes")]
+    PasswordTooLong,
     /// `+config|get|maxmemory`.
     #[error("Allowing first-arg of a subcommand is not supported")]
     ArgumentOfSubcommand,

@@ -103,7 +103,7 @@ impl Selector {
     ///
     /// # Errors
     /// As in Redis. Ladon also refuses what Redis accepts and cannot read back from its own
-    /// description: `%R` without `~`, and an argument of a command with a blank in it.
+    /// description: a lone `%`, and an argument of a command with a blank in it.
     pub fn apply(&mut self, rule: &[u8], context: RuleContext<'_>) -> Result<(), RuleError> {
         match rule.to_ascii_lowercase().as_slice() {
             b"allkeys" | b"~*" => self.keys.allow_all(),

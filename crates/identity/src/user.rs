@@ -1,7 +1,7 @@
 //! A user: whether and with which passwords to log in, and what the user may do.
 
 use crate::command_table::CommandTable;
-use crate::password::PasswordHash;
+use crate::password::{PASSWORD_BYTES_MAX, PasswordHash};
 use crate::rule_error::{RuleError, RulesError};
 use crate::rule_words::join_selectors;
 use crate::selector::{RuleContext, Selector};
@@ -111,6 +111,11 @@ impl User {
 
     /// Whether `password` lets the user in. It takes the same time whichever password fits.
     pub fn authenticate(&self, password: &[u8]) -> Credentials {
+        if password.len() > PASSWORD_BYTES_MAX && !self.no_password {
+            return Credentials::Wrong;
+        }
+        // Any password will do without one, so a long one need not be looked at.
+        let password = password.get(..PASSWORD_BYTES_MAX).unwrap_or(password);
         let hash = PasswordHash::of(password);
         let fits = self.passwords.iter().fold(false, |fits, known| fits | known.is_same(&hash));
         match self.is_on && (self.no_password || fits) {
@@ -181,6 +186,9 @@ impl User {
 /// The hash that a rule about a password means, given as a password or as a hash.
 fn password_of(rule: &[u8]) -> Result<PasswordHash, RuleError> {
     match rule {
+        [b'>' | b'<', password @ ..] if password.len() > PASSWORD_BYTES_MAX => {
+            Err(RuleError::PasswordTooLong)
+        }
         [b'>' | b'<', password @ ..] => Ok(PasswordHash::of(password)),
         _ => PasswordHash::parse(&rule[1..]).ok_or(RuleError::NotAHash),
     }

@@ -128,11 +128,14 @@ impl Users {
     }
 
     /// Gives the default user this password and no other, or none at all: `requirepass`.
+    ///
+    /// # Panics
+    /// If the password is longer than [`PASSWORD_BYTES_MAX`](crate::PASSWORD_BYTES_MAX).
     pub fn set_default_password(&mut self, password: Option<&[u8]>, context: RuleContext<'_>) {
         let rule = password.map_or(b"nopass".to_vec(), |password| [b">", password].concat());
         let mut user = User::clone(self.default_user());
         for rule in [&b"resetpass"[..], &rule] {
-            user.apply(rule, context).expect("any password will do");
+            user.apply(rule, context).expect("any password of this length will do");
         }
         self.insert(user);
     }

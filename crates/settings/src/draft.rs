@@ -8,6 +8,9 @@ use crate::table::{CORES, Id, TABLE};
 use ladon_record::Gate;
 use std::sync::Arc;
 
+/// Bytes of a password: as many as that of a user may have.
+const PASSWORD_BYTES_MAX: usize = 64 << 10;
+
 /// One value and where it came from.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
@@ -54,6 +57,9 @@ impl Draft {
         input: &str,
         origin: &Origin,
     ) -> Result<(), String> {
+        if setting.id == Id::requirepass && input.len() > PASSWORD_BYTES_MAX {
+            return Err(format!("a password has at most {PASSWORD_BYTES_MAX} bytes"));
+        }
         let value = setting.kind.parse(input, &self.entry(setting.id).value)?;
         self.entries[setting.id as usize] = Entry { value, origin: origin.clone() };
         self.settle(setting.id, origin)

@@ -1,5 +1,6 @@
 //! All integration tests of this crate in one binary: linking is most of what they cost.
 
+mod acl;
 mod bitmaps;
 mod check;
 mod check_values;

@@ -21,7 +21,6 @@ pub fn note(
     args: &[&[u8]],
 ) -> String {
     let name = &node.table.entry(id).full_name;
-    session.info.set_command(id);
     let selected = session.db.to_string();
     let object = match denied {
         Denied::Command => name.as_bytes(),

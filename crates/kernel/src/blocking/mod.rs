@@ -246,10 +246,11 @@ pub fn answer_unserved(
         Unserved::Denied => {
             let wait = KeyWait::of(waiter);
             let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
-            let text = denied_text(node, session, wait.command, wait.db, &args);
+            let text = denied_text(node, session, wait, &args);
             local.stats.count_error(text.as_bytes());
             reply.error(error::bytes_of(&text));
-            command.failed.add(1);
+            // It does not count as a call.
+            return command.rejected.add(1);
         }
     }
     local.count_unserved(node, KeyWait::of(waiter).command);
@@ -264,10 +265,10 @@ pub fn may_go_on(node: &Node, user: &User, waiter: &Waiter) -> bool {
 
 /// The error of a client that may not run any more what it waits for, which is written down.
 #[cold]
-fn denied_text(node: &Node, session: &Session, id: CommandId, db: u16, args: &[&[u8]]) -> String {
-    let may_run = access::may_run(node, &session.access.user, db, id, args);
+fn denied_text(node: &Node, session: &Session, wait: &KeyWait, args: &[&[u8]]) -> String {
+    let may_run = access::may_run(node, &session.access.user, wait.db, wait.command, args);
     let denied = may_run.err().unwrap_or(Denied::Command);
-    let text = access::note(node, session, Context::TopLevel, denied, id, args);
+    let text = access::note(node, session, Context::TopLevel, denied, wait.command, args);
     format!("NOPERM {text}")
 }
 

@@ -1,6 +1,6 @@
 //! Serves the clients that wait for newly created keys.
 
-use super::{KeyWait, denied_text, may_go_on};
+use super::{KeyWait, answer_unserved, may_go_on};
 use crate::access::Access;
 use crate::client::session::Session;
 use crate::command::error::{CommandError, CommandResult};
@@ -8,7 +8,7 @@ use crate::command::flags::Flags;
 use crate::command::spec::{Handler, HandlerFn};
 use crate::ctx::{Ctx, Data};
 use crate::memory::eviction::{self, Room};
-use crate::message::Answer;
+use crate::message::{Answer, Unserved};
 use crate::node::Node;
 use crate::request::invoke::{self, Caller, Command, begin_on_keys};
 use crate::thread_parts::ThreadParts;
@@ -118,11 +118,13 @@ fn attempt(thread: &mut ThreadParts<'_>, made: Option<&ReadyKey>, waiter: &Arc<W
     session.proto = wait.proto;
     session.tracking = wait.tracked.map(|number| Box::new(TrackingState::of_number(number)));
     let mut out = Vec::new();
-    let handler: HandlerFn = match (is_denied, is_full) {
-        (true, _) => deny,
-        (false, true) => refuse,
-        (false, false) => handler,
-    };
+    if is_denied {
+        tx.commit(&mut **append);
+        answer_unserved(node, local, &session, waiter, Unserved::Denied, &mut out);
+        local.answers.push(wait.answer(waiter, out));
+        return true;
+    }
+    let handler: HandlerFn = if is_full { refuse } else { handler };
     let command = Command { id: wait.command, spec, handler, args: &args };
     let started = local.start(node, spec, &args);
     let reply = Reply::new(&mut out, wait.proto);
@@ -135,15 +137,7 @@ fn attempt(thread: &mut ThreadParts<'_>, made: Option<&ReadyKey>, waiter: &Arc<W
     if let Some(watch) = &node.watch_served {
         watch(node, &wait.info);
     }
-    local.answers.push(Answer {
-        thread: wait.info.thread,
-        client: wait.info.id,
-        slot: wait.info.slot,
-        waiter: Arc::clone(waiter),
-        reply: out,
-        depends,
-        wrote,
-    });
+    local.answers.push(Answer { depends, wrote, ..wait.answer(waiter, out) });
     true
 }
 
@@ -162,11 +156,19 @@ fn present_access(node: &Node, waiter: &Waiter) -> (Access, bool) {
     (Access::of(user, generation), is_denied)
 }
 
-/// Replaces a command that the client's user may not run any more.
-fn deny(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let (node, session) = (ctx.node, &*ctx.session);
-    let Some(id) = node.table.find(args[0]) else { return Err(CommandError::Syntax) };
-    Err(CommandError::Other(denied_text(node, session, id, session.db, args).into()))
+impl KeyWait {
+    /// The answer to its wait, which depends on nothing.
+    fn answer(&self, waiter: &Arc<Waiter>, reply: Vec<u8>) -> Answer {
+        Answer {
+            thread: self.info.thread,
+            client: self.info.id,
+            slot: self.info.slot,
+            waiter: Arc::clone(waiter),
+            reply,
+            depends: Lsn::ZERO,
+            wrote: None,
+        }
+    }
 }
 
 /// Replaces a command that there is no memory for.

@@ -312,6 +312,7 @@ impl Running<'_, '_> {
             Refusal::Denied(denied) => {
                 let is_queued = self.session.multi.is_some();
                 let context = if is_queued { Context::Multi } else { Context::TopLevel };
+                self.session.info.set_command(id);
                 let text = access::note(node, self.session, context, denied, id, args);
                 CommandError::Other(format!("NOPERM {text}").into())
             }

@@ -40,3 +40,4 @@ mod sick_disk;
 mod start_and_stop;
 mod stores_aside;
 mod tracking;
+mod users;

@@ -93,8 +93,8 @@ impl Loader {
     }
 
     fn user(&mut self, words: &[String], origin: &Origin) {
-        if words.len() < 2 {
-            return self.problem(origin, "user: a name and at least one rule".to_owned());
+        if words.is_empty() {
+            return self.problem(origin, "user: a name is missing".to_owned());
         }
         let line = UserLine { origin: origin.clone(), words: words.to_vec() };
         self.user_lines.push(line);

@@ -8,16 +8,7 @@ use ladon_kernel::request::outcome::Flow;
 use ladon_platform::{Seldom, seldom};
 use std::time::Duration;
 
-/// Bytes of one rule. A longer password could not be checked within a turn.
-const RULE_BYTES_MAX: usize = 64 << 10;
-
 pub(super) fn set_user(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    if let Some(long) = args[2..].iter().find(|word| word.len() > RULE_BYTES_MAX) {
-        return Err(CommandError::err(format_args!(
-            "a name or a rule of {} bytes is too long: at most {RULE_BYTES_MAX}",
-            long.len()
-        )));
-    }
     let node = ctx.node;
     let context = node.accounts.context(&node.settings);
     let rules = args[3..].iter().copied();

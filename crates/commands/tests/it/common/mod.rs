@@ -13,6 +13,7 @@ pub use script::{check, check_on};
 pub use show::show;
 
 use ladon_engine::{Keyspace, KeyspaceOptions, Locks, Recovering, Scratch};
+use ladon_kernel::access::Access;
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::disconnect::disconnect;
 use ladon_kernel::client::session::Session;
