@@ -35,9 +35,10 @@ impl Worker {
                 Message::Kill => self.close_killed(),
                 Message::Evict { client, slot } => self.close_evicted(client, slot),
                 Message::Pause => self.unpaused = true,
-                Message::UsersChanged => self.look_after_users(),
+                Message::UsersChanged => self.unseen_users_from = Some(0),
             }
         }
+        self.look_after_users();
     }
 
     fn deliver(&mut self, client: u64, slot: u32, bytes: &[u8], depends: Lsn) {

@@ -118,8 +118,11 @@ impl Worker {
             self.bench.local.take_over(&mut spare.local);
         }
         self.spare = Some(spare);
+        let was_pumped = self.away.as_ref().is_some_and(|away| away.was_pumped);
         self.return_connection(connection);
-        self.look_after_user(item.slot);
+        if was_pumped {
+            self.look_after_user(item.slot);
+        }
         let ran = super::requests::Ran { outcome, gate, before, lends: None, again };
         self.has_replied(batch, item, ran);
         self.replay();

@@ -183,6 +183,8 @@ pub struct Worker {
     /// The pause that holds them back, and whether it has ended since the last check.
     paused_by: Option<Paused>,
     unpaused: bool,
+    /// Users have changed: the first connection that was not looked after since.
+    unseen_users_from: Option<usize>,
     /// Connections with an unfinished long reply, in the order in which they get a slice.
     long_replies: VecDeque<u32>,
     fan_outs: FanOuts,
@@ -276,6 +278,7 @@ impl Worker {
             deadlines: BTreeSet::new(),
             paused_by: None,
             unpaused: false,
+            unseen_users_from: None,
             long_replies: VecDeque::new(),
             fan_outs: FanOuts::default(),
             is_tidying: false,

@@ -53,6 +53,7 @@ impl Worker {
                 || self.queues.is_empty(WaitsFor::Turn) && self.queues.is_empty(WaitsFor::NextTurn))
             || self.housekeeping.is_due()
             || self.is_tidying
+            || self.unseen_users_from.is_some()
             || self.has_messages()
             || !self.queues.is_empty(WaitsFor::Delivery)
         {

@@ -11,12 +11,14 @@ use ladon_kernel::message::Unserved;
 use std::sync::Arc;
 
 impl Worker {
-    /// Looks after all connections.
-    #[cold]
+    /// Looks after connections, since users have changed: a limited number in a turn.
     pub(super) fn look_after_users(&mut self) {
-        for slot in 0..self.connections.len() as u32 {
-            self.look_after_user(slot);
-        }
+        /// If there are more, the next turn follows at once.
+        const IN_A_TURN: usize = 16_384;
+        let Some(from) = self.unseen_users_from.take() else { return };
+        let end = self.connections.len().min(from + IN_A_TURN);
+        (from..end).for_each(|slot| self.look_after_user(slot as u32));
+        self.unseen_users_from = Some(end).filter(|&end| end < self.connections.len());
     }
 
     /// Closes a connection whose user is gone or has lost what comes to it, and ends its wait if
