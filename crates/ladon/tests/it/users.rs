@@ -202,8 +202,7 @@ fn users_are_saved_and_loaded() {
     std::fs::write(&file, "user default on nopass ~* &* +@all\nuser bob on >pw ~b* +@all\n")
         .expect("written");
     let path = file.to_str().expect("text");
-    let data = dir.path().join("data");
-    let launch = launch(&data, &["--aclfile", path]);
+    let launch = launch(dir.path(), &["--aclfile", path]);
     let server = launch.start().expect("starts");
     let mut control = connect(&server);
     let mut bob = log_in(&server, 1, "bob").pop().expect("one");
@@ -241,8 +240,7 @@ fn users_of_a_configuration_are_written_back() {
     let dir = tempfile::tempdir().expect("a directory");
     let conf = dir.path().join("redis.conf");
     std::fs::write(&conf, "user bob on >pw ~a* (~b* +get) +@all -del\n").expect("written");
-    let data = dir.path().join("data");
-    let launch = launch(&data, &["--redis-conf", conf.to_str().expect("text")]);
+    let launch = launch(dir.path(), &["--redis-conf", conf.to_str().expect("text")]);
     let server = launch.start().expect("starts");
     let mut control = connect(&server);
     set_user(&mut control, &["alice", "on", ">pw", "~\"*", "+ping"]);
@@ -261,7 +259,8 @@ fn wrong_users_keep_a_server_from_starting() {
     let refused = |text: &str, arguments: &[&str]| {
         std::fs::write(path("redis.conf"), text).expect("written");
         let (conf, data) = (path("redis.conf"), path("data"));
-        let common = ["serve", "--redis-conf", &conf, "--data", &data, "--resp", "127.0.0.1:0"];
+        let socket = format!("unix:{}", path("socket"));
+        let common = ["serve", "--redis-conf", &conf, "--data", &data, "--resp", &socket];
         let run = ladon(&[&common, arguments].concat());
         assert_ne!(run.code, 0, "{text}");
         run.stderr
