@@ -125,7 +125,8 @@ mod tests {
 
     /// Settings that Redis' own test of "write back all that was read" leaves out, as far as they
     /// exist here.
-    const IMMUTABLE_IN_REDIS: [&str; 13] = [
+    const IMMUTABLE_IN_REDIS: [&str; 14] = [
+        "aclfile",
         "unixsocket",
         "unixsocketperm",
         "tcp-backlog",

@@ -120,8 +120,6 @@ fn harmless_lines_warn_and_broken_promises_stop_the_start() {
         "replicaof 10.0.0.1 6379",
         "cluster-enabled yes",
         "rename-command FLUSHALL \"\"",
-        "aclfile /etc/redis/users.acl",
-        "user default on nopass ~* +@all",
         "loadmodule /x.so",
         "tls-port 6380",
         "tls-cert-file /x",
@@ -142,6 +140,20 @@ fn harmless_lines_warn_and_broken_promises_stop_the_start() {
 }
 
 #[test]
+fn users_are_kept_with_their_lines() {
+    let (settings, _) = conf("aclfile /x.acl\nuser bob on \"~a b\" +@all\n\nUSER alice\n").unwrap();
+    assert_eq!(settings.aclfile(), "/x.acl");
+    let lines = settings.user_lines().iter().map(|line| line.words.join("|"));
+    assert_eq!(lines.collect::<Vec<_>>(), ["bob|on|~a b|+@all", "alice"]);
+    assert!(settings.user_lines()[1].origin.to_string().ends_with(":4"));
+    assert_eq!(lines_of_error("user\n"), [1]);
+}
+
+fn lines_of_error(text: &str) -> Vec<usize> {
+    lines(&conf(text).unwrap_err().problems)
+}
+
+#[test]
 fn the_file_that_debian_ships_is_accepted_with_warnings() {
     let text = include_str!("../../tests/debian_redis_7.0.15.conf");
     let (settings, warnings) = conf(text).unwrap();
@@ -159,7 +171,7 @@ fn the_file_that_debian_ships_is_accepted_with_warnings() {
     assert_eq!(
         applied.join(" "),
         "bind protected-mode port tcp-backlog timeout tcp-keepalive loglevel databases dir \
-         appendfsync no-appendfsync-on-rewrite auto-aof-rewrite-percentage \
+         acllog-max-len appendfsync no-appendfsync-on-rewrite auto-aof-rewrite-percentage \
          auto-aof-rewrite-min-size aof-load-truncated slowlog-log-slower-than slowlog-max-len \
          latency-monitor-threshold notify-keyspace-events hash-max-listpack-entries \
          hash-max-listpack-value list-max-listpack-size list-compress-depth \
@@ -228,7 +240,7 @@ fn rewriting_keeps_a_redis_conf_and_updates_its_lines() {
             ("slowlog-max-len", "5"),
         ])
         .unwrap();
-    settings.rewrite().unwrap();
+    settings.rewrite(&[]).unwrap();
     assert_eq!(
         fs::read_to_string(&path).unwrap(),
         "# mine\nmaxmemory 2gb\nsave 60 1\nsave 30 2\n# between\npidfile /x\n\
@@ -241,7 +253,7 @@ fn rewriting_keeps_a_redis_conf_and_updates_its_lines() {
     let again = load(&path);
     assert_eq!(again.get(&["*"]), settings.get(&["*"]));
     let before = fs::read_to_string(&path).unwrap();
-    again.rewrite().unwrap();
+    again.rewrite(&[]).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file stays");
 }
@@ -257,7 +269,7 @@ fn rewriting_keeps_a_toml_file_and_updates_its_keys() {
     let settings = loader.finish().unwrap().0;
     let pairs = [("gate", "fsync"), ("timeout", "6"), ("maxmemory", "2gb"), ("save", "60 1")];
     settings.set_many(&pairs).unwrap();
-    settings.rewrite().unwrap();
+    settings.rewrite(&[]).unwrap();
     assert_eq!(
         fs::read_to_string(&path).unwrap(),
         "# mine\ntimeout = 6 # seconds\n\n# the gate\ngate = \"fsync\"\n\
@@ -270,7 +282,7 @@ fn rewriting_keeps_a_toml_file_and_updates_its_keys() {
 
 #[test]
 fn rewriting_without_a_file_fails_in_redis_words() {
-    let error = Settings::new().rewrite().unwrap_err();
+    let error = Settings::new().rewrite(&[]).unwrap_err();
     assert_eq!(error.to_string(), "The server is running without a config file");
     let directory = TempDir::new().unwrap();
     let path = write(&directory, "redis.conf", "");
@@ -278,6 +290,6 @@ fn rewriting_without_a_file_fails_in_redis_words() {
     loader.redis_conf(&path);
     let settings = loader.finish().unwrap().0;
     drop(directory);
-    let error = settings.rewrite().unwrap_err().to_string();
+    let error = settings.rewrite(&[]).unwrap_err().to_string();
     assert!(error.starts_with("Rewriting config file: "), "{error}");
 }
