@@ -97,26 +97,29 @@ impl Listpack {
     }
 }
 
-/// The length of an element as it stands behind it: read from its last byte on, seven bits each,
-/// the lowest first.
+/// The length of an element as it stands behind it: seven bits a byte, the highest first; the first
+/// byte is below 0x80, which ends it for those who read backwards.
 struct Backwards {
     bytes: [u8; 5],
     count: usize,
 }
 
 impl Backwards {
-    fn of(mut length: u64) -> Backwards {
+    fn of(length: u64) -> Backwards {
+        // One less than the bytes could say, as in `lpEncodeBacklen`.
+        let count = match length {
+            0..=127 => 1,
+            128..16_383 => 2,
+            16_383..2_097_151 => 3,
+            2_097_151..268_435_455 => 4,
+            _ => 5,
+        };
         let mut bytes = [0; 5];
-        let mut count = 0;
-        loop {
-            let more = if count > 0 { 0x80 } else { 0 };
-            count += 1;
-            bytes[5 - count] = (length & 0x7f) as u8 | more;
-            length >>= 7;
-            if length == 0 || count == 5 {
-                return Backwards { bytes, count };
-            }
+        for place in 0..count {
+            let more = if place + 1 < count { 0x80 } else { 0 };
+            bytes[4 - place] = (length >> (7 * place) & 0x7f) as u8 | more;
         }
+        Backwards { bytes, count }
     }
 
     fn bytes(&self) -> &[u8] {
