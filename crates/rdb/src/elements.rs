@@ -103,7 +103,7 @@ impl Elements {
     }
 
     fn fields<R: Read>(expiry: FieldExpiry, source: &mut Source<R>) -> Result<Elements, Fault> {
-        Ok(Elements::Fields { left: read_length(source)?, expiry: expiry })
+        Ok(Elements::Fields { left: read_length(source)?, expiry })
     }
 
     fn packed<R: Read>(form: Form, kind: Kind, source: &mut Source<R>) -> Result<Elements, Fault> {

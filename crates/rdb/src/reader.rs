@@ -111,7 +111,7 @@ pub enum Event {
 enum Step {
     Header,
     Parts,
-    Value(Box<Elements>),
+    Value(Elements),
     Done,
 }
 
@@ -122,8 +122,9 @@ pub struct Reader<R> {
     step: Step,
     version: u32,
     dialect: Dialect,
-    /// The key whose value is being read.
-    key: Option<(Box<[u8]>, Encoding)>,
+    /// The key whose value is being read, if `encoding` is there.
+    key: Vec<u8>,
+    encoding: Option<Encoding>,
 }
 
 impl<R: Read> Reader<R> {
@@ -134,7 +135,8 @@ impl<R: Read> Reader<R> {
             step: Step::Header,
             version: 0,
             dialect: Dialect::Redis,
-            key: None,
+            key: Vec::new(),
+            encoding: None,
         }
     }
 
@@ -170,7 +172,7 @@ impl<R: Read> Reader<R> {
                 Some(element) => Ok(Event::Element(element)),
                 None => {
                     self.step = Step::Parts;
-                    self.key = None;
+                    self.encoding = None;
                     Ok(Event::KeyEnd)
                 }
             },
@@ -237,9 +239,10 @@ impl<R: Read> Reader<R> {
                         return Err(self.unknown(byte));
                     };
                     let name = read_string(source)?;
-                    self.key = Some((name.clone().into(), encoding));
+                    self.key.clone_from(&name);
+                    self.encoding = Some(encoding);
                     let elements = Elements::open(encoding, source)?;
-                    self.step = Step::Value(Box::new(elements));
+                    self.step = Step::Value(elements);
                     let key = Key { name, encoding, expires_at_ms, idle_s, frequency };
                     return Ok(Event::Key(key));
                 }
@@ -298,7 +301,8 @@ impl<R: Read> Iterator for Reader<R> {
         }
         Some(self.step().map_err(|fault| {
             self.step = Step::Done;
-            let (key, encoding) = self.key.take().unzip();
+            let encoding = self.encoding.take();
+            let key = encoding.map(|_| self.key.as_slice().into());
             Error { at: self.source.offset(), key, encoding, fault }
         }))
     }

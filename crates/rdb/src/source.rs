@@ -12,6 +12,9 @@ use crate::Fault;
 /// The size of the buffer of a file, and the step in which strings are read.
 pub(crate) const STEP: usize = 64 << 10;
 
+/// How many bytes can be looked at before they are taken.
+const LOOK_AHEAD_MAX: usize = 64;
+
 pub(crate) struct Source<R> {
     read: R,
     buffer: Vec<u8>,
@@ -29,7 +32,7 @@ impl<R: Read> Source<R> {
     pub(crate) fn new(read: R, buffer_bytes: usize) -> Source<R> {
         Source {
             read,
-            buffer: vec![0; buffer_bytes.clamp(1, STEP)],
+            buffer: vec![0; buffer_bytes.clamp(LOOK_AHEAD_MAX, STEP)],
             at: 0,
             end: 0,
             before: 0,
@@ -75,6 +78,33 @@ impl<R: Read> Source<R> {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// What comes next: at least `count` bytes unless the input ends, at least one.
+    pub(crate) fn look_ahead(&mut self, count: usize) -> Result<&[u8], Fault> {
+        debug_assert!(count <= LOOK_AHEAD_MAX);
+        self.fill()?;
+        if self.end - self.at < count {
+            self.digest.update(&self.buffer[self.digested..self.at]);
+            self.buffer.copy_within(self.at..self.end, 0);
+            self.before += self.at as u64;
+            (self.at, self.end, self.digested) = (0, self.end - self.at, 0);
+            while self.end < count {
+                match self.read.read(&mut self.buffer[self.end..]) {
+                    Ok(0) => break,
+                    Ok(more) => self.end += more,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        Ok(&self.buffer[self.at..self.end])
+    }
+
+    /// Takes what [`Self::look_ahead`] has shown.
+    pub(crate) fn advance(&mut self, count: usize) {
+        debug_assert!(count <= self.end - self.at);
+        self.at += count;
     }
 
     pub(crate) fn byte(&mut self) -> Result<u8, Fault> {

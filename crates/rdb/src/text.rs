@@ -24,6 +24,9 @@ const UNPACKED_BYTES_MAX: u64 = 4 << 30;
 /// How far back a copy of LZF reaches.
 const LZF_WINDOW: usize = 8 << 10;
 
+/// No instruction of LZF is longer: a literal of 32 bytes.
+const LZF_INSTRUCTION_MAX: usize = 33;
+
 const LZF_INSIDE: Fault = Fault::Malformed("the compressed string ends inside an instruction");
 
 pub(crate) enum Length {
@@ -170,7 +173,18 @@ impl Text {
         source: &mut Source<R>,
     ) -> Result<Option<Vec<u8>>, Fault> {
         let count = self.remaining().min(STEP as u64);
-        if count == 0 { Ok(None) } else { self.take(source, count).map(Some) }
+        if count == 0 {
+            return Ok(None);
+        }
+        if matches!(self.form, Form::Lzf { .. }) && count == self.length {
+            // A short string need not be kept for later copies.
+            while self.left > 0 {
+                self.decompress(source)?;
+            }
+            self.check_end()?;
+            return Ok(Some(std::mem::take(&mut self.stage)));
+        }
+        self.take(source, count).map(Some)
     }
 
     fn into_whole<R: Read>(mut self, source: &mut Source<R>) -> Result<Vec<u8>, Fault> {
@@ -180,7 +194,7 @@ impl Text {
             }
             Form::Lzf { .. } => {
                 while self.left > 0 {
-                    self.decompress_step(source)?;
+                    self.decompress(source)?;
                 }
                 self.check_end()?;
             }
@@ -207,7 +221,7 @@ impl Text {
             }
             Form::Lzf { .. } => {
                 while self.left > 0 && self.stage.len() - self.at < count.max(STEP) {
-                    self.decompress_step(source)?;
+                    self.decompress(source)?;
                 }
                 if self.left == 0 {
                     self.check_end()?;
@@ -226,55 +240,70 @@ impl Text {
         }
     }
 
-    /// One instruction of LZF.
-    fn decompress_step<R: Read>(&mut self, source: &mut Source<R>) -> Result<(), Fault> {
+    /// Some instructions of LZF, at least one.
+    fn decompress<R: Read>(&mut self, source: &mut Source<R>) -> Result<(), Fault> {
         let Form::Lzf { compressed_left } = &mut self.form else { return Ok(()) };
-        let mut spend = |count: u64| match compressed_left.checked_sub(count) {
-            Some(left) => {
-                *compressed_left = left;
-                Ok(())
+        let input = source.look_ahead(LZF_INSTRUCTION_MAX)?;
+        let is_all = input.len() as u64 >= *compressed_left;
+        if !is_all && input.len() < LZF_INSTRUCTION_MAX {
+            return Err(Fault::Truncated);
+        }
+        let input = if is_all { &input[..*compressed_left as usize] } else { input };
+        let mut rest = input;
+        let enough = self.stage.len() + STEP;
+        let result = loop {
+            match lzf_instruction(rest, &mut self.stage, &mut self.left) {
+                Ok(behind) => rest = behind,
+                Err(fault) => break Err(fault),
             }
-            None => Err(LZF_INSIDE),
+            let is_whole =
+                if is_all { !rest.is_empty() } else { rest.len() >= LZF_INSTRUCTION_MAX };
+            if !is_whole || self.left == 0 || self.stage.len() >= enough {
+                break Ok(());
+            }
         };
-        spend(1)?;
-        let first = source.byte()?;
-        let produced = if first < 0x20 {
-            let count = u64::from(first) + 1;
-            spend(count)?;
-            if count > self.left {
-                return Err(Fault::Malformed("a compressed string is longer than announced"));
-            }
-            source.append_to(&mut self.stage, count)?;
-            count
-        } else {
-            let count = match first >> 5 {
-                7 => {
-                    spend(1)?;
-                    usize::from(source.byte()?) + 9
-                }
-                count => usize::from(count) + 2,
-            };
-            spend(1)?;
-            let back = (usize::from(first & 0x1f) << 8 | usize::from(source.byte()?)) + 1;
-            let Some(from) = self.stage.len().checked_sub(back) else {
-                return Err(Fault::Malformed("a compressed string copies from before itself"));
-            };
-            if count as u64 > self.left {
-                return Err(Fault::Malformed("a compressed string is longer than announced"));
-            }
-            if back >= count {
-                self.stage.extend_from_within(from..from + count);
-            } else {
-                // What is copied begins in what is being written.
-                for at in from..from + count {
-                    self.stage.push(self.stage[at]);
-                }
-            }
-            count as u64
-        };
-        self.left -= produced;
-        Ok(())
+        let used = input.len() - rest.len();
+        *compressed_left -= used as u64;
+        source.advance(used);
+        result
     }
+}
+
+/// Does the first instruction of `input`, and returns those behind it.
+fn lzf_instruction<'a>(
+    input: &'a [u8],
+    out: &mut Vec<u8>,
+    left: &mut u64,
+) -> Result<&'a [u8], Fault> {
+    const TOO_LONG: Fault = Fault::Malformed("a compressed string is longer than announced");
+    let (&first, rest) = input.split_first().ok_or(LZF_INSIDE)?;
+    if first < 0x20 {
+        let (literal, rest) = rest.split_at_checked(usize::from(first) + 1).ok_or(LZF_INSIDE)?;
+        *left = left.checked_sub(literal.len() as u64).ok_or(TOO_LONG)?;
+        out.extend_from_slice(literal);
+        return Ok(rest);
+    }
+    let (count, rest) = match first >> 5 {
+        7 => {
+            let (&more, rest) = rest.split_first().ok_or(LZF_INSIDE)?;
+            (usize::from(more) + 9, rest)
+        }
+        count => (usize::from(count) + 2, rest),
+    };
+    let (&low, rest) = rest.split_first().ok_or(LZF_INSIDE)?;
+    let back = (usize::from(first & 0x1f) << 8 | usize::from(low)) + 1;
+    let Some(from) = out.len().checked_sub(back) else {
+        return Err(Fault::Malformed("a compressed string copies from before itself"));
+    };
+    *left = left.checked_sub(count as u64).ok_or(TOO_LONG)?;
+    // What is copied may begin in what is being written: then it repeats.
+    let mut copied = 0;
+    while copied < count {
+        let step = (count - copied).min(back + copied);
+        out.extend_from_within(from..from + step);
+        copied += step;
+    }
+    Ok(rest)
 }
 
 /// Appends what precedes the bytes of a string that is not compressed, or a number.

@@ -32,12 +32,6 @@ impl Contents {
     pub fn encoding(&self, key: &str) -> String {
         self.keys[&(0, key.to_owned())].0.encoding.to_string()
     }
-
-    /// Databases, keys, expiry and values, in an order that no encoding decides.
-    pub fn data(&self) -> BTreeMap<(u64, String), (Option<i64>, Value)> {
-        let keys = self.keys.iter();
-        keys.map(|(at, (key, value))| (at.clone(), (key.expires_at_ms, ordered(value)))).collect()
-    }
 }
 
 /// A value whose members are in an order that no encoding decides.
