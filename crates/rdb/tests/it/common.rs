@@ -139,6 +139,26 @@ impl Redis {
         line.trim_end().to_owned()
     }
 
+    /// The reply to a request of any bytes: its first line, and the string behind it if it is one.
+    pub fn request(&mut self, words: &[&[u8]]) -> (String, Vec<u8>) {
+        let mut out = format!("*{}\r\n", words.len()).into_bytes();
+        for word in words {
+            out.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            out.extend_from_slice(word);
+            out.extend_from_slice(b"\r\n");
+        }
+        self.connection.get_mut().write_all(&out).unwrap();
+        let mut line = String::new();
+        self.connection.read_line(&mut line).unwrap();
+        let mut bytes = Vec::new();
+        if let Some(length) = line.strip_prefix('$').and_then(|n| n.trim_end().parse().ok()) {
+            bytes.resize(length, 0);
+            self.connection.read_exact(&mut bytes).unwrap();
+            self.connection.read_exact(&mut [0; 2]).unwrap();
+        }
+        (line.trim_end().to_owned(), bytes)
+    }
+
     /// The file that it writes now.
     pub fn save(&mut self) -> Vec<u8> {
         while self.ask("PING") != "+PONG" {
