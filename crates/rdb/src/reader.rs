@@ -1,7 +1,8 @@
 //! A whole RDB file as events.
 //!
 //! ```text
-//! file   := "REDIS" version of 4 digits | "VALKEY" version of 3 digits, part..., ff, [checksum u64]
+//! file   := "REDIS" version of 4 digits | "VALKEY" version of 3 digits,
+//!           part..., ff, [checksum u64]
 //! part   := fa name value | fe database | fb keys, expiring keys | fd seconds i32 | fc ms i64
 //!           | f9 frequency u8 | f8 idle seconds | f5 library | f4 slot, keys, expiring keys
 //!           | encoding u8, key, value

@@ -189,8 +189,8 @@ impl Value {
         }
     }
 
-    /// Whether a key with this value does not exist for Redis, which skips such keys: once, it wrote
-    /// some.
+    /// Whether a key with this value does not exist for Redis, which skips such keys: once, it
+    /// wrote some.
     pub fn is_nothing(&self) -> bool {
         match self {
             Value::String(_) | Value::Stream(_) => false,

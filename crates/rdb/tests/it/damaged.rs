@@ -122,7 +122,8 @@ fn what_is_not_read_is_named() {
     for (error, expected) in [
         (
             in_file(&key(7, "doc", &id)),
-            "the key 'doc' has a value of the module type 'ReJSON-RL', which only that module reads",
+            "the key 'doc' has a value of the module type 'ReJSON-RL', which only that module \
+             reads",
         ),
         (in_file(&join(&[b"\xf7", &id])), "data of the module type 'ReJSON-RL'"),
         (in_file(b"\xf6\x01a"), "functions of Redis 7.0's release candidates"),
