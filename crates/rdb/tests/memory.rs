@@ -1,5 +1,5 @@
-//! What a reader holds beside one element does not grow with the file. A test binary of its own: its
-//! allocator counts for the whole process.
+//! What a reader holds beside one element does not grow with the file. A test binary of its own:
+//! its allocator counts for the whole process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Read};
