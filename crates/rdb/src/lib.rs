@@ -40,4 +40,4 @@ pub use value::{
     Consumer, ConsumerHead, Element, Entry, Field, Group, GroupHead, Pending, Stream,
     StreamCounters, StreamId, StreamState, Value,
 };
-pub use write::{KeyFacts, Version, Writer};
+pub use write::{Head, KeyFacts, NodeShare, Sink, ValueWriter, Version, Writer};

@@ -11,8 +11,8 @@ use crc_fast::{CrcAlgorithm, Digest};
 
 use crate::elements::Elements;
 use crate::source::Source;
-use crate::write::{Version, put_value};
-use crate::{Dialect, Encoding, Error, Fault, Value};
+use crate::write::{Head, ValueWriter, Version, put_value};
+use crate::{Dialect, Element, Encoding, Error, Fault, Value};
 
 /// Bytes behind the body.
 pub const FOOTER_BYTES: usize = 10;
@@ -43,15 +43,19 @@ impl Sealing {
     }
 }
 
-/// The body of a payload and its dialect; `None` if its version or checksum is wrong. A checksum of
-/// zero is not checked, as in Redis.
+/// The body of a payload and its dialect; `None` if its version or checksum is wrong.
 pub fn open(payload: &[u8]) -> Option<(&[u8], Dialect)> {
     let (body, footer) = payload.split_at_checked(payload.len().checked_sub(FOOTER_BYTES)?)?;
     let version = u16::from_le_bytes([footer[0], footer[1]]);
     let dialect = Dialect::of_version(version.into()).ok()?;
     let stored = u64::from_le_bytes(footer[2..].try_into().ok()?);
-    let is_right = stored == 0 || stored == checksum(&payload[..payload.len() - 8]);
-    is_right.then_some((body, dialect))
+    (stored == checksum(&payload[..payload.len() - 8])).then_some((body, dialect))
+}
+
+/// The version that a payload names, right or wrong; `None` if it is too short for one.
+pub fn version_of(payload: &[u8]) -> Option<u16> {
+    let footer = payload.last_chunk::<FOOTER_BYTES>()?;
+    Some(u16::from_le_bytes([footer[0], footer[1]]))
 }
 
 fn checksum(bytes: &[u8]) -> u64 {
@@ -63,33 +67,97 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// # Errors
 /// A body that is malformed or goes on behind the value, and a value of a module.
 pub fn read_value(body: &[u8], dialect: Dialect) -> Result<Value, Error> {
-    let mut source = Source::new(body, body.len());
-    let mut encoding = None;
-    let result = whole_value(&mut source, dialect, &mut encoding);
-    let result = result.and_then(|value| match body.len() as u64 - source.offset() {
-        0 => Ok(value),
-        _ => Err(Fault::Malformed("bytes follow the value")),
-    });
-    result.map_err(|fault| Error { at: source.offset(), key: None, encoding, fault })
+    let mut elements = BodyElements::open(body, dialect)?;
+    let mut value = Value::empty(elements.encoding().type_name());
+    elements.try_for_each(|element| element.map(|element| value.push(element)))?;
+    Ok(value)
 }
 
-fn whole_value(
+/// The elements of the value in a body, one after the other. After an error there are none.
+pub struct BodyElements<'b> {
+    source: Source<&'b [u8]>,
+    bytes: u64,
+    encoding: Encoding,
+    elements: Option<Elements>,
+}
+
+impl<'b> BodyElements<'b> {
+    /// Begins with a body that [`open`] gave.
+    ///
+    /// # Errors
+    /// As of [`read_value`].
+    pub fn open(body: &'b [u8], dialect: Dialect) -> Result<BodyElements<'b>, Error> {
+        let mut source = Source::new(body, body.len());
+        let mut known = None;
+        match begin(&mut source, dialect, &mut known) {
+            Ok((encoding, elements)) => {
+                let elements = Some(elements);
+                Ok(BodyElements { source, bytes: body.len() as u64, encoding, elements })
+            }
+            Err(fault) => Err(Error { at: source.offset(), key: None, encoding: known, fault }),
+        }
+    }
+
+    /// How the value is encoded.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    fn step(&mut self) -> Result<Option<Element>, Fault> {
+        let Some(elements) = &mut self.elements else { return Ok(None) };
+        let element = elements.next(&mut self.source)?;
+        if element.is_none() && self.bytes != self.source.offset() {
+            return Err(Fault::Malformed("bytes follow the value"));
+        }
+        Ok(element)
+    }
+}
+
+impl Iterator for BodyElements<'_> {
+    type Item = Result<Element, Error>;
+
+    fn next(&mut self) -> Option<Result<Element, Error>> {
+        let step = self.step();
+        if !matches!(step, Ok(Some(_))) {
+            self.elements = None;
+        }
+        let (at, encoding) = (self.source.offset(), Some(self.encoding));
+        step.map_err(|fault| Error { at, key: None, encoding, fault }).transpose()
+    }
+}
+
+fn begin(
     source: &mut Source<&[u8]>,
     dialect: Dialect,
     known: &mut Option<Encoding>,
-) -> Result<Value, Fault> {
+) -> Result<(Encoding, Elements), Fault> {
     let byte = source.byte()?;
     let Some(encoding) = Encoding::of(byte, dialect) else {
         let what = if matches!(byte, 6 | 7) { "a module's value" } else { "an unknown encoding" };
         return Err(Fault::Unsupported(format!("{what} is not read (byte {byte})")));
     };
     *known = Some(encoding);
-    let mut elements = Elements::open(encoding, source)?;
-    let mut value = Value::empty(encoding.type_name());
-    while let Some(element) = elements.next(source)? {
-        value.push(element);
-    }
-    Ok(value)
+    Ok((encoding, Elements::open(encoding, source)?))
+}
+
+/// Begins a payload in `out`, which is empty; the caller writes the value's elements, and then calls
+/// [`seal`].
+///
+/// # Errors
+/// As of [`make`].
+pub fn begin_value(
+    out: &mut Vec<u8>,
+    head: Head,
+    version: Version,
+) -> Result<ValueWriter<'_, Vec<u8>>, Fault> {
+    ValueWriter::begin(out, None, head, version)
+}
+
+/// Completes a payload.
+pub fn seal(payload: &mut Vec<u8>, version: Version) {
+    let mut sealing = Sealing::new();
+    sealing.update(payload);
+    payload.extend_from_slice(&sealing.footer(version.number()));
 }
 
 /// The payload of a value.
@@ -99,9 +167,7 @@ fn whole_value(
 pub fn make(value: &Value, version: Version) -> Result<Vec<u8>, Fault> {
     let mut payload = Vec::new();
     put_value(&mut payload, None, value, version)?;
-    let mut sealing = Sealing::new();
-    sealing.update(&payload);
-    payload.extend_from_slice(&sealing.footer(version.number()));
+    seal(&mut payload, version);
     Ok(payload)
 }
 
@@ -123,9 +189,11 @@ mod tests {
             assert_eq!(open(&damaged), None, "byte {at}");
         }
         assert_eq!(open(&empty[..9]), None);
-        assert_eq!(open(b"\x0d\x00\0\0\0\0\0\0\0\0"), None, "a newer version");
-        assert_eq!(open(b"\x0c\x00\0\0\0\0\0\0\0\0"), Some((&b""[..], Dialect::Redis)));
-        assert_eq!(open(b"\x50\x00\0\0\0\0\0\0\0\0"), Some((&b""[..], Dialect::Valkey)));
+        assert_eq!(open(b"\x0c\x00\0\0\0\0\0\0\0\0"), None, "without a checksum");
+        assert_eq!(open(&Sealing::new().footer(13)), None, "a newer version");
+        let footers = [12, 80].map(|version| Sealing::new().footer(version));
+        assert_eq!(open(&footers[0]), Some((&b""[..], Dialect::Redis)));
+        assert_eq!(open(&footers[1]), Some((&b""[..], Dialect::Valkey)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Values as plain data, whole or as the elements that a reader yields.
 
+use crate::Encoding;
+
 /// The id of a stream's entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId {
@@ -175,6 +177,16 @@ impl Value {
             Value::Hash(_) => "hash",
             Value::Stream(_) => "stream",
         }
+    }
+
+    /// The value that these elements, which a reader has yielded for this encoding, are.
+    ///
+    /// # Panics
+    /// If an element is of another type, or out of order: no reader does that.
+    pub fn of(encoding: Encoding, elements: impl IntoIterator<Item = Element>) -> Value {
+        let mut value = Value::empty(encoding.type_name());
+        elements.into_iter().for_each(|element| value.push(element));
+        value
     }
 
     /// A value without elements of the type with that name.

@@ -7,8 +7,9 @@ use std::io::Write;
 use crc_fast::{CrcAlgorithm, Digest};
 
 use crate::text::put_length;
-use crate::{Fault, Value};
+use crate::{Fault, Value, payload};
 
+pub use value::{Head, NodeShare, ValueWriter};
 pub(crate) use value::{canonical_number, put_string, put_value};
 
 /// Which servers are to read it.
@@ -66,8 +67,8 @@ pub struct Writer<W> {
 /// This many bytes go out together.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Where a value is written to.
-pub(crate) trait Sink {
+/// Where a value is written to: a file ([`Writer`]) or a payload.
+pub trait Sink {
     /// What the next bytes are appended to.
     fn out(&mut self) -> &mut Vec<u8>;
 
@@ -76,6 +77,12 @@ pub(crate) trait Sink {
     /// # Errors
     /// If what was appended cannot go out.
     fn element_done(&mut self) -> Result<(), Fault>;
+
+    /// Appends a long string.
+    ///
+    /// # Errors
+    /// If it cannot go out.
+    fn long(&mut self, bytes: &[u8]) -> Result<(), Fault>;
 }
 
 impl Sink for Vec<u8> {
@@ -84,6 +91,11 @@ impl Sink for Vec<u8> {
     }
 
     fn element_done(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn long(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.extend_from_slice(bytes);
         Ok(())
     }
 }
@@ -95,6 +107,12 @@ impl<W: Write> Sink for Writer<W> {
 
     fn element_done(&mut self) -> Result<(), Fault> {
         if self.out.len() >= PIECE_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn long(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.flush()?;
+        self.digest.update(bytes);
+        Ok(self.write.write_all(bytes)?)
     }
 }
 
@@ -174,6 +192,57 @@ impl<W: Write> Writer<W> {
     /// the key is written.
     pub fn key(&mut self, name: &[u8], facts: &KeyFacts, value: &Value) -> Result<(), Fault> {
         value::check(value, self.version)?;
+        self.facts(facts);
+        let version = self.version;
+        put_value(self, Some(name), value, version)
+    }
+
+    /// A key with the value of a payload of `DUMP`.
+    ///
+    /// # Errors
+    /// As of [`Self::key`], and a payload that is none.
+    pub fn payload_key(
+        &mut self,
+        name: &[u8],
+        facts: &KeyFacts,
+        payload: &[u8],
+    ) -> Result<(), Fault> {
+        const NONE: Fault = Fault::Malformed("a payload's version or checksum is wrong");
+        let (body, dialect) = payload::open(payload).ok_or(NONE)?;
+        let is_known = payload::version_of(payload) <= Some(self.version.number());
+        let (Some((encoding, value)), true) =
+            (body.split_first(), is_known && self.version != Version::Valkey80)
+        else {
+            let value = payload::read_value(body, dialect).map_err(|error| error.fault)?;
+            return self.key(name, facts, &value);
+        };
+        self.facts(facts);
+        self.out.push(*encoding);
+        put_string(&mut self.out, name);
+        if value.len() < PIECE_BYTES {
+            self.out.extend_from_slice(value);
+            return self.element_done();
+        }
+        self.long(value)
+    }
+
+    /// A key, whose value the caller writes element by element.
+    ///
+    /// # Errors
+    /// As of [`Self::key`].
+    pub fn begin_key(
+        &mut self,
+        name: &[u8],
+        facts: &KeyFacts,
+        head: Head,
+    ) -> Result<ValueWriter<'_, Self>, Fault> {
+        let version = self.version;
+        head.check(version)?;
+        self.facts(facts);
+        ValueWriter::begin(self, Some(name), head, version)
+    }
+
+    fn facts(&mut self, facts: &KeyFacts) {
         if let Some(at) = facts.expires_at_ms {
             self.out.push(0xfc);
             self.out.extend_from_slice(&at.to_le_bytes());
@@ -185,8 +254,11 @@ impl<W: Write> Writer<W> {
         if let Some(frequency) = facts.frequency {
             self.out.extend_from_slice(&[0xf9, frequency]);
         }
-        let version = self.version;
-        put_value(self, Some(name), value, version)
+    }
+
+    /// The version that is written.
+    pub fn version(&self) -> Version {
+        self.version
     }
 
     /// Ends the file.
