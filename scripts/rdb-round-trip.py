@@ -77,7 +77,9 @@ def value(call, key, kind):
     if kind == "set":
         return sorted(call("SMEMBERS", key))
     if kind == "zset":
-        return call("ZRANGE", key, 0, -1, "WITHSCORES")
+        words = call("ZRANGE", key, 0, -1, "WITHSCORES")
+        # Redis before 7.2 prints all digits of a score.
+        return list(zip(words[::2], map(float, words[1::2])))
     if kind == "hash":
         words = call("HGETALL", key)
         return sorted(zip(words[::2], words[1::2]))

@@ -56,7 +56,7 @@ const SEND_BYTES: usize = 64 << 10;
 /// A longer line is none of Redis' protocol.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 /// Arrays inside arrays: nothing that is asked for here has more.
-const DEPTH_MAX: usize = 4;
+const DEPTH_MAX: usize = 8;
 
 impl Client {
     /// Connects and logs in.
