@@ -3,6 +3,7 @@
 //! Changes are not logged: the data becomes durable as a whole, by the checkpoint behind the import.
 
 use ladon_engine::Scratch;
+use ladon_kernel::access::Access;
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::session::Session;
 use ladon_kernel::local::Local;
@@ -41,9 +42,10 @@ impl Executor {
         node.clients.add(Arc::clone(&info));
         let local = Local::new(0, Arc::clone(&node.stats[0]), Rng::new(SystemClock.unix_us()));
         let log = Arc::clone(&recovered.log);
+        let access = Access::of_new_connection(&node);
         Executor {
             node,
-            session: Session::new(info, true),
+            session: Session::new(info, true, access),
             local,
             scratch: Scratch::default(),
             log,

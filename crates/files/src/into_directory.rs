@@ -69,6 +69,11 @@ fn begin(path: &Path, dir: &Path, settings: &Settings) -> Result<Recovered, Impo
         error,
     })?;
     let begins_anew = dir.exists() && unfinished(&*disk, dir).map_err(io)?.is_some();
+    let what = format!("an import of {}", path.display());
+    if is_empty(dir) {
+        // Before there is anything that a server could begin with.
+        fs::create_dir_all(dir).and_then(|()| begin_unfinished(&*disk, dir, &what)).map_err(io)?;
+    }
     let options = LogOptions {
         segment_bytes: settings.log_segment_bytes(),
         may_be_unfinished: true,
@@ -83,7 +88,6 @@ fn begin(path: &Path, dir: &Path, settings: &Settings) -> Result<Recovered, Impo
     if has_data && !begins_anew {
         return Err(ImportError::NotEmpty(dir.to_owned()));
     }
-    let what = format!("an import of {}", path.display());
     begin_unfinished(&SystemDisk, dir, &what).map_err(io)?;
     if has_data {
         // What an import before had saved; its last step was missing.
@@ -91,6 +95,14 @@ fn begin(path: &Path, dir: &Path, settings: &Settings) -> Result<Recovered, Impo
         limits::apply(&recovered.keyspace, settings);
     }
     Ok(recovered)
+}
+
+/// Whether a directory is not there, or has nothing in it.
+fn is_empty(dir: &Path) -> bool {
+    match fs::read_dir(dir) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
 }
 
 fn databases(settings: &Settings) -> DbId {
