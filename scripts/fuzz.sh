@@ -20,7 +20,8 @@ shift $(($# > 0 ? 1 : 0))
 targets=("$@")
 ((${#targets[@]})) || targets=(
     resp_parser iproto_packets commands function_payload hyperloglog geo_options stream_options shebang cjson cmsgpack
-    struct_format msgpack_values update_operations json_paths acl_rules changes log_reader checkpoint_reader
+    struct_format msgpack_values rdb_reader update_operations json_paths acl_rules changes log_reader
+    checkpoint_reader
 )
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/fuzz/target}

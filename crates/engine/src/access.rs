@@ -154,6 +154,18 @@ impl AccessNow {
         }
     }
 
+    /// The word of a key that was last used so many seconds ago, or is used so often; `None` where
+    /// that is not what words tell.
+    pub(crate) fn of_use(self, idle_s: Option<u64>, frequency: Option<u8>) -> Option<u32> {
+        match self.tracking {
+            Tracking::Recency | Tracking::Modification => {
+                let idle = idle_s?.min(u64::from(ACCESS_MAX)) as u32;
+                Some(self.time.wrapping_sub(idle) & ACCESS_MAX)
+            }
+            Tracking::Frequency => Some(self.time << COUNTER_BITS | u32::from(frequency?)),
+        }
+    }
+
     fn counted(self, word: u32, random: &mut u64) -> u32 {
         let counter = u32::from(self.frequency(word));
         let above = f64::from(counter.saturating_sub(COUNTER_FIRST));
@@ -265,6 +277,20 @@ mod tests {
         assert_eq!(frequency_at(1000 + 4096).frequency(written), 0);
         assert_eq!(frequency_at(1000).faded(word), word);
         assert!(frequency_at(1003).staleness(word) > frequency_at(1001).staleness(word));
+    }
+
+    #[test]
+    fn words_are_made_of_what_another_server_told() {
+        let now = AccessRules::default().at(5_000_000_000);
+        assert_eq!(now.of_use(Some(77), Some(9)).map(|word| now.idle_seconds(word)), Some(77));
+        assert_eq!(
+            now.of_use(Some(u64::MAX), None).map(|it| now.idle_seconds(it)),
+            Some(ACCESS_MAX)
+        );
+        assert_eq!(now.of_use(None, Some(9)), None);
+        let often = frequency_at(1000);
+        assert_eq!(often.of_use(Some(7), Some(200)).map(|word| often.frequency(word)), Some(200));
+        assert_eq!(often.of_use(Some(7), None), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod compaction;
 mod events;
 mod evict;
 mod expiry;
+mod fill;
 mod interactive;
 mod key;
 mod keyspace;
@@ -46,6 +47,7 @@ pub use events::{
     ChangedNames, CopyEvent, CopyEvents, CopySink, Event, EventClass, EventSink, Subkeys,
 };
 pub use evict::{Choice, Evicted, Evictor, Victims};
+pub use fill::{FilledFacts, FilledValue, Filling};
 pub use interactive::{Commit, CommitPace, Interactive};
 pub use key::Key;
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks};

@@ -36,6 +36,8 @@ pub fn command() -> Command {
                 .arg(dir())
                 .arg(switch("json", "As JSON lines, with values in full")),
         )
+        .subcommand(import_command())
+        .subcommand(export_command())
         .subcommand(crate::space::command())
         .subcommand(Command::new("version").about("Print the version"))
 }
@@ -43,6 +45,62 @@ pub fn command() -> Command {
 fn dir() -> Arg {
     let path = value_parser!(PathBuf);
     Arg::new("dir").value_name("DIR").required(true).value_parser(path).help("The data directory")
+}
+
+fn import_command() -> Command {
+    let help = "A file of RDB, a file of commands, or a folder as Redis' appendonlydir";
+    let about = "Fill a fresh data directory, or a running server, from the files of a Redis or \
+                 Valkey server";
+    with_settings(with_server(Command::new("import").about(about).arg(file(help)), "into"))
+        .arg(switch("replace", "Replace what the running server has already").requires("into"))
+}
+
+fn export_command() -> Command {
+    let about = "Write a data directory that no server uses, or the data of a running server, to a \
+                 file of RDB";
+    let version = Arg::new("rdb-version")
+        .long("rdb-version")
+        .value_name("N")
+        .value_parser(["9", "10", "11", "12", "80"])
+        .default_value("10")
+        .help(
+            "The file's version: 9 for Redis 5, 10 for 7.0, 11 for 7.2, 12 for 7.4, and newer \
+             ones of each; 80 for Valkey 9",
+        );
+    let command = Command::new("export").about(about).arg(file("The new file")).arg(version);
+    with_settings(with_server(command, "from"))
+}
+
+fn file(help: &'static str) -> Arg {
+    let path = value_parser!(PathBuf);
+    Arg::new("file").value_name("FILE").required(true).value_parser(path).help(help)
+}
+
+/// Adds how a running server is reached.
+fn with_server(command: Command, name: &'static str) -> Command {
+    let password = "The file with the password; otherwise LADON_PASSWORD has it";
+    command
+        .arg(
+            Arg::new(name)
+                .long(name)
+                .value_name("HOST:PORT|unix:PATH")
+                .help("A running server, in place of a data directory"),
+        )
+        .arg(
+            Arg::new("user")
+                .long("user")
+                .value_name("NAME")
+                .requires(name)
+                .help("Who to log in as"),
+        )
+        .arg(
+            Arg::new("password-file")
+                .long("password-file")
+                .value_name("FILE")
+                .requires(name)
+                .value_parser(value_parser!(PathBuf))
+                .help(password),
+        )
 }
 
 fn switch(name: &'static str, help: &'static str) -> Arg {

@@ -9,9 +9,12 @@ mod cli;
 mod config;
 mod dump;
 mod exit;
+mod export;
+mod import;
 mod logging;
 mod output;
 mod panics;
+mod progress;
 mod readable;
 mod serve;
 mod signals;
@@ -35,6 +38,8 @@ fn main() -> ExitCode {
     let exit = match matches.subcommand() {
         Some(("check", matches)) => check::run(matches),
         Some(("dump", matches)) => dump::run(matches),
+        Some(("export", matches)) => export::run(matches),
+        Some(("import", matches)) => import::run(matches),
         Some(("config", matches)) => config::run(matches),
         Some(("space", matches)) => space::run(matches),
         Some(("version", _)) => version(),

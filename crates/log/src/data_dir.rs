@@ -19,6 +19,7 @@ use crate::options::LogOptions;
 use crate::planted::Planted;
 use crate::reader::read_full;
 use crate::segment::{HeaderFault, checked_header, segment_base};
+use crate::unfinished::unfinished;
 use ladon_platform::{Clock, Disk, DiskLock};
 use std::collections::BTreeSet;
 use std::io;
@@ -52,6 +53,17 @@ pub enum OpenError {
         path: PathBuf,
         /// The system's error.
         error: io::Error,
+    },
+    /// A program that brings its data from elsewhere was interrupted.
+    #[error(
+        "the data directory {path} has a part of its data only: {what} began and was not finished; \
+         do it again, or remove the directory"
+    )]
+    Unfinished {
+        /// The directory.
+        path: PathBuf,
+        /// What was being done.
+        what: String,
     },
     /// A newer Ladon wrote it.
     #[error(
@@ -150,6 +162,12 @@ impl DataDir {
             io::ErrorKind::WouldBlock => OpenError::Locked(path.to_owned()),
             _ => io_error("lock", &lock_path)(error),
         })?;
+        if !options.may_be_unfinished
+            && let Some(what) =
+                unfinished(&*disk, path).map_err(io_error("read what is unfinished in", path))?
+        {
+            return Err(OpenError::Unfinished { path: path.to_owned(), what });
+        }
         let meta = match read_meta(&*disk, path)? {
             Some(meta) => meta,
             None => {

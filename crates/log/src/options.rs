@@ -29,6 +29,8 @@ pub struct LogOptions {
     /// Recovery continues although the log is missing or damaged after this position, and discards
     /// what came after it. If the log ends anywhere else, recovery stops as usual.
     pub accept_loss_after: Option<Lsn>,
+    /// Opens a directory although it is [unfinished](crate::unfinished()), to begin anew there.
+    pub may_be_unfinished: bool,
     /// Testing only: a bug that the tests must notice.
     pub planted: Planted,
 }
@@ -44,6 +46,7 @@ impl Default for LogOptions {
             zero_ahead_bytes: 256 << 10,
             reserve_bytes: 0,
             accept_loss_after: None,
+            may_be_unfinished: false,
             planted: Planted::Nothing,
         }
     }

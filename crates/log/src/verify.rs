@@ -22,6 +22,7 @@ use crate::recover::RecoverError;
 use crate::scan::{Known, Scan, Source};
 use crate::segment::{HeaderFault, SEGMENT_FORMAT, segment_base, segment_path};
 use crate::sink::TornTail;
+use crate::unfinished::unfinished;
 use ladon_platform::Disk;
 use ladon_record::{Changes, Lsn};
 use std::io;
@@ -130,13 +131,21 @@ fn verify_once(disk: &dyn Disk, dir: &Path, in_use: bool) -> Result<Report, Veri
         check_segments_alone(source, &bases, "restore the directory from a backup", &mut report)?;
     }
     report.segments.sort_by_key(|segment| segment.base);
+    if let Some(what) = unfinished(disk, dir).map_err(io_error("look at", dir))? {
+        report.damages.push(Damage {
+            path: dir.join("unfinished"),
+            offset: 0,
+            found: format!("a part of the data is here only: {what} began and was not finished"),
+            advice: "do it again, or remove the directory".to_owned(),
+        });
+    }
     report.strangers = files.into_iter().filter(|path| is_stranger(path)).collect();
     Ok(report)
 }
 
 fn is_stranger(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let own = [LOCK_NAME, "meta", "meta.tmp", "log-end", "log-end.tmp", "reserve"];
+    let own = [LOCK_NAME, "meta", "meta.tmp", "log-end", "log-end.tmp", "reserve", "unfinished"];
     let own = own.contains(&&*name) || name.ends_with(".checkpoint.tmp");
     !own && checkpoint_begin(path).is_none() && segment_base(path).is_none()
 }

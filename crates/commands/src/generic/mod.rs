@@ -1,11 +1,13 @@
 //! Commands on keys of any type, and on whole databases.
 
 mod database;
+mod dump;
 mod existence;
 mod expire;
 mod object;
 mod random;
 mod relocate;
+mod restore;
 mod scan;
 mod ttl;
 mod tuple;
@@ -14,6 +16,7 @@ pub(crate) mod wait;
 
 use crate::shared::databases;
 use ladon_kernel::command::accessed::Databases;
+use ladon_kernel::command::flags::Flags;
 use ladon_kernel::command::spec::{Code, LockNeed};
 
 pub(crate) const COMMANDS: &[Code] = &[
@@ -39,6 +42,8 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("move", relocate::move_key)
         .beside_mounts(tuple::move_key)
         .on_databases(Databases::SelectedAndNamed(|args| databases::at(args, &[2]))),
+    Code::on_keys("dump", dump::dump),
+    Code::on_keys("restore", restore::restore).with(Flags::TAKES_OVER),
     Code::container("object", object::SUBCOMMANDS),
     Code::with_locks("keys", LockNeed::All, scan::keys).beside_mounts(tuple_list::keys),
     Code::with_locks("scan", LockNeed::Own, scan::scan).beside_mounts(tuple_list::scan),

@@ -7,7 +7,6 @@ pub(crate) mod float;
 pub(crate) mod help;
 pub(crate) mod hyperloglog;
 pub(crate) mod long_string;
-pub(crate) mod rdb;
 pub(crate) mod scan;
 pub(crate) mod scores;
 pub(crate) mod tuple;

@@ -7,6 +7,7 @@ mod check_values;
 mod common;
 mod connection;
 mod corpus;
+mod dumps;
 mod eviction;
 mod functions;
 mod generated_document;

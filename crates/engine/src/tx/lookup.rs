@@ -23,7 +23,7 @@ use crate::events::EventClass;
 use crate::key::Key;
 use crate::table::entry::{EntryRef, ValueRef};
 use crate::table::{Found, SlotMut};
-use ladon_record::DbId;
+use ladon_record::{DbId, UnixMillis};
 
 impl Tx<'_> {
     /// The entry of a key that exists and has not expired; nothing is counted.
@@ -68,6 +68,25 @@ impl Tx<'_> {
         let Some(found) = self.find_counted(db, key) else { return false };
         self.entry(db, key, found, Use::Read);
         true
+    }
+
+    /// Says of a key that was just stored when it was used before that, or how often, where the
+    /// server keeps that.
+    pub fn set_use(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        idle_s: Option<u64>,
+        frequency: Option<u8>,
+        now_ms: UnixMillis,
+    ) {
+        let Some(word) = self.keyspace.access_rules().at(now_ms).of_use(idle_s, frequency) else {
+            return;
+        };
+        let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
+        if let Some(mut slot) = table.get_mut(table.local(key.hash.0), key.bytes) {
+            slot.set_access(word);
+        }
     }
 
     /// Whether the key exists; nothing is counted.

@@ -125,16 +125,24 @@ impl<'a> Tx<'a> {
 
     /// Stores a collection, whatever the key held before; an empty one removes the key.
     pub fn put_value<C: Variant>(&mut self, db: DbId, key: Key<'_>, value: C, expire_at: u64) {
-        if value.is_empty() {
+        self.put_object(db, key, value.into_object(), expire_at);
+    }
+
+    /// As `put_value`, for a value of any type.
+    pub fn put_object(&mut self, db: DbId, key: Key<'_>, object: Object, expire_at: u64) {
+        if let Object::String(string) = &object {
+            return self.put_string(db, key, string, expire_at);
+        }
+        if object.is_empty() {
             self.delete_for_empty(db, key);
             return;
         }
         let mut body = std::mem::take(&mut self.scratch.body);
         body.clear();
-        value.encode(&mut body);
-        self.note_overwritten(db, key, C::KIND);
-        self.put(db, key, ValueInit::Object(Box::new(value.into_object())), expire_at);
-        let kind = C::KIND;
+        object.encode(&mut body);
+        let kind = object.kind();
+        self.note_overwritten(db, key, kind);
+        self.put(db, key, ValueInit::Object(Box::new(object)), expire_at);
         let name = key.bytes;
         self.changed_by(key, &mut body, |body| Change::Put {
             db,

@@ -36,7 +36,8 @@ impl Limits {
             .with_depth(self.list_depth.load(Relaxed))
     }
 
-    pub(crate) fn of_sets(&self) -> set::SetLimits {
+    /// Those of sets.
+    pub fn of_sets(&self) -> set::SetLimits {
         set::SetLimits {
             intset_entries: self.set_intset_entries.load(Relaxed),
             listpack_entries: self.set_listpack_entries.load(Relaxed),
@@ -44,22 +45,25 @@ impl Limits {
         }
     }
 
-    pub(crate) fn of_hashes(&self) -> hash::HashLimits {
+    /// Those of hashes.
+    pub fn of_hashes(&self) -> hash::HashLimits {
         hash::HashLimits {
             listpack_entries: self.hash_listpack_entries.load(Relaxed),
             listpack_value: self.hash_listpack_value.load(Relaxed),
         }
     }
 
+    /// Those of streams.
     #[inline]
-    pub(crate) fn of_streams(&self) -> stream::StreamLimits {
+    pub fn of_streams(&self) -> stream::StreamLimits {
         stream::StreamLimits {
             node_bytes: self.stream_node_bytes.load(Relaxed),
             node_entries: self.stream_node_entries.load(Relaxed),
         }
     }
 
-    pub(crate) fn of_sorted_sets(&self) -> sorted_set::SortedSetLimits {
+    /// Those of sorted sets.
+    pub fn of_sorted_sets(&self) -> sorted_set::SortedSetLimits {
         sorted_set::SortedSetLimits {
             entries: self.zset_listpack_entries.load(Relaxed),
             value: self.zset_listpack_value.load(Relaxed),

@@ -174,6 +174,26 @@ impl Ctx<'_> {
         self.rest(watched);
     }
 
+    /// Stores what the job makes of the request's argument at `at`, in another run of the handler,
+    /// which ends with this; only after `large_store` has allowed it. A request lends its argument
+    /// once: in its second run it gets the value or does without.
+    pub fn store_argument_aside(
+        &mut self,
+        (to_db, to, expire_at): (DbId, &[u8], u64),
+        at: usize,
+        job: impl FnOnce(&Keyspace, &[u8]) -> Result<Object, CommandError> + Send + 'static,
+    ) {
+        let to = to.to_vec();
+        let job = self.job(move |keyspace, lent| {
+            let argument = Arc::new(lent.map(Lent::into_vec).unwrap_or_default());
+            let object = job(keyspace, &argument);
+            let stored = object.map(|object| Stored::new(to_db, &to, object, expire_at));
+            (Product::Value(stored), Some(argument))
+        });
+        (self.deferred().job, self.deferred().lend) = (Some(job), Some(at));
+        self.rest(&[]);
+    }
+
     /// Makes libraries of functions in a job, which gives them to another run of the handler
     /// ([`Ctx::take_libraries`]); the handler ends with this. Where nothing can be computed aside,
     /// returns them at once.

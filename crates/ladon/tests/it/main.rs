@@ -14,6 +14,7 @@ mod cut_requests;
 mod disk_failures;
 mod documents_hold_together;
 mod field_events;
+mod files_in_and_out;
 mod functions;
 mod idempotence;
 mod idle;

@@ -2,14 +2,15 @@
 //! of Redis. Names and functions are what the code says when it is run.
 //!
 //! ```text
-//! payload := libraries, footer (shared/rdb)
+//! payload := libraries, footer (the crate rdb)
 //! library := 245, code as an RDB string
 //! ```
 
-use crate::shared::rdb::{self, FOOTER_BYTES, Sealing};
 use ladon_engine::Library;
 use ladon_kernel::command::error::CommandError;
 use ladon_kernel::long::slices::{Keeping, Room, Slices};
+use ladon_rdb::payload::{self, FOOTER_BYTES, Sealing};
+use ladon_rdb::{Version, put_length, take_string};
 use ladon_resp::{Proto, Reply};
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ const LIBRARY: u8 = 245;
 pub(super) fn read(payload: &[u8], bytes_max: usize) -> Result<Vec<Vec<u8>>, CommandError> {
     const WRONG: CommandError =
         CommandError::text("ERR DUMP payload version or checksum are wrong");
-    let mut input = rdb::open(payload).ok_or(WRONG)?;
+    let (mut input, _) = payload::open(payload).ok_or(WRONG)?;
     let mut libraries: Vec<Vec<u8>> = Vec::new();
     let mut left = bytes_max;
     while let Some((&kind, rest)) = input.split_first() {
@@ -28,8 +29,8 @@ pub(super) fn read(payload: &[u8], bytes_max: usize) -> Result<Vec<Vec<u8>>, Com
             return Err(CommandError::text("ERR given type is not a function"));
         }
         input = rest;
-        let code = rdb::take_string(&mut input, left)
-            .ok_or(CommandError::text("ERR Failed loading library payload"))?;
+        let code = take_string(&mut input, left)
+            .map_err(|_| CommandError::text("ERR Failed loading library payload"))?;
         left -= code.len();
         libraries.push(code);
     }
@@ -65,14 +66,15 @@ impl Dump {
 
 fn put_head(out: &mut Vec<u8>, library: &Library) {
     out.push(LIBRARY);
-    rdb::put_string_head(out, library.body.code.len());
+    put_length(out, library.body.code.len() as u64);
 }
 
 impl Slices for Dump {
     fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
         while let Some(mut sealing) = self.sealing.take() {
             let Some(library) = self.libraries.get(self.at) else {
-                reply.raw(&sealing.footer());
+                // Every server that has functions reads it.
+                reply.raw(&sealing.footer(Version::Redis10.number()));
                 reply.raw(b"\r\n");
                 return false;
             };
@@ -185,9 +187,12 @@ mod tests {
             assert!(read(&payload[..at], 1000).is_err(), "cut at {at}");
         }
         assert!(read(&payload, 8).is_ok() && read(&payload, 7).is_err());
-        // Without a checksum.
-        let unchecked = |body: &[u8]| [body, b"\x0a\0\0\0\0\0\0\0\0\0"].concat();
-        let error = |body: &[u8]| read(&unchecked(body), 1000).unwrap_err().to_string();
+        let sealed = |body: &[u8]| {
+            let mut sealing = Sealing::new();
+            sealing.update(body);
+            [body, &sealing.footer(10)].concat()
+        };
+        let error = |body: &[u8]| read(&sealed(body), 1000).unwrap_err().to_string();
         assert_eq!(error(b"\x00"), "ERR given type is not a function");
         assert_eq!(error(b"\xf6\x01x"), "ERR given type is not a function");
         assert_eq!(error(b"\xf5\x05abc"), "ERR Failed loading library payload");

@@ -58,7 +58,8 @@ pub fn function_payload(data: &[u8]) {
         reply
     };
     let restored = if first % 2 == 0 {
-        let payload = [rest, b"\x0a\0\0\0\0\0\0\0\0\0"].concat();
+        let mut payload = rest.to_vec();
+        ladon_rdb::payload::seal(&mut payload, ladon_rdb::Version::Redis10);
         run(&[b"FUNCTION", b"RESTORE", &payload])
     } else {
         // The clock of this node does not move: nothing would end a loop.

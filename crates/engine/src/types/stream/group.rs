@@ -301,6 +301,12 @@ impl Group {
         self.by_time.insert(0, id);
     }
 
+    /// Makes an entry pending that is not yet, for a consumer that will be assigned.
+    pub(super) fn await_consumer(&mut self, id: StreamId, delivered_ms: u64, count: u64) {
+        self.pending.insert(id, Pending { delivered_ms, count, consumer: NOBODY });
+        self.by_time.insert(delivered_ms, id);
+    }
+
     /// Counts another delivery of a pending entry.
     pub(super) fn redeliver(&mut self, id: StreamId, at_ms: u64) {
         let before = self.pending.update(id, |pending| {

@@ -20,6 +20,7 @@ mod idempotence;
 mod idle;
 mod node;
 mod reference;
+mod restore;
 mod show;
 mod trim;
 mod value;
@@ -34,6 +35,7 @@ pub use id::StreamId;
 pub use idempotence::{Idempotence, Memory};
 pub use node::Entry;
 pub use reference::{References, Spared};
+pub use restore::GroupRestore;
 pub use trim::{Threshold, Trim};
 pub use value::Value;
 

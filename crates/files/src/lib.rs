@@ -1,0 +1,28 @@
+//! Redis' files into a data directory or a running server, and a data directory into them.
+//!
+//! ```text
+//! FILE.rdb, appendonlydir --source--> keys and commands --Target--> a fresh data directory
+//!                                                              `--> a running server
+//! a data directory --export--> FILE.rdb
+//! ```
+//!
+//! **Architecture invariant:** beside the data that a directory's keyspace holds anyway there are a
+//! few megabytes of the file at a time, whatever a value's size. What cannot be taken ends the
+//! import with an error that names it; nothing is left out in silence. Absent: the command line.
+
+mod aof;
+mod events;
+mod executor;
+mod export;
+mod import;
+mod into_directory;
+mod into_server;
+mod pieces;
+mod server_client;
+mod source;
+
+pub use export::{ExportError, Exported, export_directory, export_server};
+pub use import::{ImportError, Imported, Progress};
+pub use into_directory::import_into_directory;
+pub use into_server::import_into_server;
+pub use server_client::ServerOptions;

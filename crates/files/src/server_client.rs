@@ -1,0 +1,169 @@
+//! A connection to a running server that speaks Redis' protocol, as a client in a hurry uses it:
+//! many requests at once, then their replies.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use thiserror::Error;
+
+/// How a running server is reached.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// `host:port`, or `unix:PATH`.
+    pub address: String,
+    /// The user to log in as, if not the default one.
+    pub user: Option<String>,
+    /// The password, if one is needed.
+    pub password: Option<String>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub(crate) enum ClientError {
+    #[error("cannot connect: {0}")]
+    Connect(io::Error),
+    #[error("the connection failed: {0}")]
+    Io(#[from] io::Error),
+    #[error("it answers something that is not Redis' protocol")]
+    Malformed,
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// A reply of a kind that is asked for here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    Simple(String),
+    Error(String),
+    Integer(i64),
+    Bulk(Option<Vec<u8>>),
+    Array(Vec<Reply>),
+}
+
+trait Stream: Read + Write + Send {}
+impl<S: Read + Write + Send> Stream for S {}
+
+/// A connection.
+pub(crate) struct Client {
+    stream: BufReader<Box<dyn Stream>>,
+    /// Requests that were not sent yet.
+    out: Vec<u8>,
+}
+
+/// Requests are sent together in about this many bytes.
+const SEND_BYTES: usize = 64 << 10;
+/// A longer line is none of Redis' protocol.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+/// Arrays inside arrays: nothing that is asked for here has more.
+const DEPTH_MAX: usize = 8;
+
+impl Client {
+    /// Connects and logs in.
+    pub(crate) fn connect(options: &ServerOptions) -> Result<Client, ClientError> {
+        let stream: Box<dyn Stream> = match options.address.strip_prefix("unix:") {
+            Some(path) => {
+                Box::new(UnixStream::connect(Path::new(path)).map_err(ClientError::Connect)?)
+            }
+            None => {
+                let stream = TcpStream::connect(&options.address).map_err(ClientError::Connect)?;
+                stream.set_nodelay(true).map_err(ClientError::Connect)?;
+                Box::new(stream)
+            }
+        };
+        let stream = BufReader::with_capacity(SEND_BYTES, stream);
+        let mut client = Client { stream, out: Vec::new() };
+        if let Some(password) = &options.password {
+            let user = options.user.as_deref().unwrap_or("default");
+            let words: [&[u8]; 3] = [b"AUTH", user.as_bytes(), password.as_bytes()];
+            match &options.user {
+                Some(_) => client.ask(&words)?,
+                None => client.ask(&[words[0], words[2]])?,
+            };
+        }
+        Ok(client)
+    }
+
+    /// Queues a request; it is sent at the latest before a reply is read.
+    pub(crate) fn send(&mut self, words: &[&[u8]]) -> io::Result<()> {
+        write!(self.out, "*{}\r\n", words.len())?;
+        for word in words {
+            write!(self.out, "${}\r\n", word.len())?;
+            if word.len() < SEND_BYTES {
+                self.out.extend_from_slice(word);
+            } else {
+                // Not copied first: it may be the value of a key.
+                self.flush()?;
+                self.stream.get_mut().write_all(word)?;
+            }
+            self.out.extend_from_slice(b"\r\n");
+        }
+        if self.out.len() >= SEND_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.get_mut().write_all(&self.out)?;
+        self.out.clear();
+        self.stream.get_mut().flush()
+    }
+
+    /// The next reply.
+    pub(crate) fn reply(&mut self) -> Result<Reply, ClientError> {
+        if !self.out.is_empty() {
+            self.flush()?;
+        }
+        self.read(0)
+    }
+
+    /// Sends a request and reads its reply; an error is one here, too.
+    pub(crate) fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, ClientError> {
+        self.send(words)?;
+        match self.reply()? {
+            Reply::Error(text) => Err(ClientError::Refused(text)),
+            reply => Ok(reply),
+        }
+    }
+
+    fn read(&mut self, depth: usize) -> Result<Reply, ClientError> {
+        let line = self.line()?;
+        let (&kind, text) = line.split_first().ok_or(ClientError::Malformed)?;
+        let text = String::from_utf8_lossy(text).into_owned();
+        let number = || text.parse::<i64>().map_err(|_| ClientError::Malformed);
+        Ok(match kind {
+            b'+' => Reply::Simple(text),
+            b'-' => Reply::Error(text),
+            b':' => Reply::Integer(number()?),
+            b'$' => Reply::Bulk(match u64::try_from(number()?) {
+                Err(_) => None,
+                Ok(length) => Some(self.bulk(length)?),
+            }),
+            b'*' if depth < DEPTH_MAX => {
+                let mut elements = Vec::new();
+                for _ in 0..number()? {
+                    elements.push(self.read(depth + 1)?);
+                }
+                Reply::Array(elements)
+            }
+            _ => return Err(ClientError::Malformed),
+        })
+    }
+
+    fn bulk(&mut self, length: u64) -> Result<Vec<u8>, ClientError> {
+        let mut bytes = Vec::new();
+        (&mut self.stream).take(length).read_to_end(&mut bytes)?;
+        let mut end = [0; 2];
+        self.stream.read_exact(&mut end)?;
+        if end == *b"\r\n" { Ok(bytes) } else { Err(ClientError::Malformed) }
+    }
+
+    fn line(&mut self) -> Result<Vec<u8>, ClientError> {
+        let mut line = Vec::new();
+        (&mut self.stream).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        let end = line.strip_suffix(b"\r\n").map(<[u8]>::len).ok_or(ClientError::Malformed)?;
+        line.truncate(end);
+        Ok(line)
+    }
+}
