@@ -167,7 +167,9 @@ impl Sockets<'_> {
         if !worker.takes_connections() {
             return Ok(());
         }
-        let handed = std::mem::take(&mut *handovers[index].sockets.lock());
+        // Whoever holds it may have a lower priority than this thread, and wakes it afterwards.
+        let handed = handovers[index].sockets.try_lock();
+        let handed = handed.map(|mut sockets| std::mem::take(&mut *sockets)).unwrap_or_default();
         for arriving in std::mem::take(self.mine).into_iter().chain(handed) {
             self.adopt(worker, arriving);
         }

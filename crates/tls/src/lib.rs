@@ -25,6 +25,9 @@ mod records;
 mod session;
 mod tickets;
 
+#[cfg(test)]
+mod tests;
+
 pub use backend::TlsBackend;
 pub use config::{AuthClients, Config, TlsError, TlsOptions};
 pub use handshakes::{Control, Established, HALF_OPEN_MAX, Handshakes};
