@@ -92,6 +92,7 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--commands", default="set,get")
     parser.add_argument("--redis", default="redis-server")
     parser.add_argument("--other")
     arguments = parser.parse_args()
@@ -106,7 +107,7 @@ def main():
         time.sleep(2)
         print(f"{'':12}" + "".join(f"{s.name + (' tls' if t else ' plain'):>20}"
                                    for s in servers for t in (0, 1)))
-        for command in ("set", "get"):
+        for command in arguments.commands.split(","):
             for pipeline in (1, 16):
                 found = {}
                 for _ in range(arguments.rounds):

@@ -176,8 +176,11 @@ fn an_encrypted_key_is_opened_by_its_password() {
     let key = fs::read_to_string(&options.key_file).unwrap();
     let (_, der) = pkcs8::SecretDocument::from_pem(&key).unwrap();
     let info = pkcs8::PrivateKeyInfoRef::try_from(der.as_bytes()).unwrap();
-    let parameters =
-        pkcs8::pkcs5::pbes2::Parameters::pbkdf2_sha256_aes256cbc(2048, b"salt8888", &[7; 16]);
+    let parameters = pkcs8::pkcs5::pbes2::Parameters::generate_pbkdf2_sha256_aes256cbc(
+        2048,
+        b"salt8888",
+        [7; 16],
+    );
     let encrypted = info.encrypt_with_params(parameters.unwrap(), "open sesame").unwrap();
     let pem = encrypted.to_pem("ENCRYPTED PRIVATE KEY", Default::default()).unwrap();
     fs::write(&options.key_file, pem.as_bytes()).unwrap();
