@@ -15,6 +15,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -26,8 +27,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def make_certificates(directory):
-    """An authority, and a certificate for localhost, of elliptic curves: of a run, handshakes are a
-    small part then."""
+    """An authority, and a certificate for localhost."""
 
     def openssl(*words):
         subprocess.run(["openssl", *words], cwd=directory, check=True, capture_output=True)
@@ -75,16 +75,32 @@ def redis(binary, directory, port):
                             "--appendonly", "no", "--dir", str(directory), *files(directory)], port)
 
 
+def commands_of(server):
+    """How many commands the server has run."""
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(b"INFO stats\r\n")
+        text = b""
+        while b"total_commands_processed:" not in text or not text.endswith(b"\r\n"):
+            text += connection.recv(65536)
+    return int(text.split(b"total_commands_processed:")[1].split(b"\r\n")[0])
+
+
 def measure(server, tls, directory, command, pipeline, seconds):
-    """Microseconds of the server's CPU per operation."""
-    base = ["redis-benchmark", "-p", str(server.port + tls), "-c", "50", "-P", str(pipeline), "-d",
-            "64", "-r", "100000", "-q", "-t", command]
+    """Microseconds of the server's CPU per operation, once all connections are established."""
+    words = ["redis-benchmark", "-p", str(server.port + tls), "-c", "50", "-P", str(pipeline), "-d",
+             "64", "-r", "100000", "-q", "-t", command, "-n", "1000000000"]
     if tls:
-        base += ["--tls", "--cacert", f"{directory}/ca.crt"]
-    requests = {1: 20_000, 16: 200_000}[pipeline] * seconds
-    before = server.cpu_seconds()
-    subprocess.run([*base, "-n", str(requests)], check=True, capture_output=True)
-    return (server.cpu_seconds() - before) * 1e6 / requests
+        words += ["--tls", "--cacert", f"{directory}/ca.crt"]
+    load = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(0.7)
+        before = (server.cpu_seconds(), commands_of(server))
+        time.sleep(seconds)
+        after = (server.cpu_seconds(), commands_of(server))
+    finally:
+        load.kill()
+        load.wait()
+    return (after[0] - before[0]) * 1e6 / (after[1] - before[1])
 
 
 def main():
