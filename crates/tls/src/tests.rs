@@ -76,17 +76,15 @@ impl Pair {
     }
 }
 
-fn feed(client: &mut ClientConnection, mut bytes: &[u8]) {
+/// Gives the client records; returns their content.
+fn feed(client: &mut ClientConnection, mut bytes: &[u8]) -> Vec<u8> {
+    let mut found = Vec::new();
     while !bytes.is_empty() {
         client.read_tls(&mut bytes).unwrap();
         client.process_new_packets().unwrap();
+        // More may come later, which is an error here.
+        let _ = client.reader().read_to_end(&mut found);
     }
-}
-
-fn read(client: &mut ClientConnection) -> Vec<u8> {
-    let mut found = Vec::new();
-    // More may come later, which is an error here.
-    let _ = client.reader().read_to_end(&mut found);
     found
 }
 
@@ -96,9 +94,13 @@ fn handshakes_come_in_pieces_and_stop_where_they_end() {
         for fragment in [None, Some(64)] {
             let pair = Pair::new(version, fragment);
             for piece in [1, 7, 100, 100_000] {
-                let (_, mut session) = pair.connect(piece, b"early");
+                let (mut client, mut session) = pair.connect(piece, b"early");
                 let mut early = Vec::new();
+                // In TLS 1.3 it came right behind the handshake, in 1.2 the client waits for its end.
                 let mut records = std::mem::take(&mut session.incoming);
+                while client.wants_write() {
+                    client.write_tls(&mut records).unwrap();
+                }
                 let (opened, outcome) =
                     session.open(&mut records, 8, |bytes| early.extend_from_slice(bytes));
                 assert_eq!((opened, outcome), (records.len(), Opened::All));
@@ -117,8 +119,7 @@ fn bytes_come_out_as_they_went_in() {
             let plain: Vec<u8> = (0..length).map(|at| (at * 7 % 251) as u8).collect();
             let mut records = Vec::new();
             session.seal(&plain, &mut records).unwrap();
-            feed(&mut client, &records);
-            assert!(read(&mut client) == plain, "{length}");
+            assert!(feed(&mut client, &records) == plain, "{length}");
             client.writer().write_all(&plain).unwrap();
             let mut records = Vec::new();
             while client.wants_write() {
@@ -161,7 +162,7 @@ fn a_record_that_was_changed_ends_the_session_with_an_alert() {
         client.writer().write_all(b"PING\r\n").unwrap();
         let mut records = Vec::new();
         client.write_tls(&mut records).unwrap();
-        records[at] ^= 0x40;
+        records[at] ^= 0x80;
         let (_, outcome) = session.open(&mut records, 8, |_| panic!("nothing to pass on"));
         assert!(matches!(outcome, Opened::Failed(_)), "{at}: {outcome:?}");
         let is_answered = !session.owed.is_empty();
