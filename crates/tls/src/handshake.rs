@@ -12,7 +12,8 @@ use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Bytes of a handshake that may wait to be processed. A client's certificates are the longest part.
+/// Bytes of a handshake that may wait to be processed. A client's certificates are the longest
+/// part.
 const INCOMING_BYTES_MAX: usize = 64 << 10;
 
 /// Why a handshake failed.

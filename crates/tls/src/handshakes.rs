@@ -377,7 +377,8 @@ impl Handshakes {
         }
     }
 
-    /// Closes the oldest connection if there are too many: one that has sent nothing, if there is one.
+    /// Closes the oldest connection if there are too many: one that has sent nothing, if there is
+    /// one.
     fn make_room(&mut self) {
         while self.table.count >= HALF_OPEN_MAX {
             let oldest = self.table.silent.pop_front();

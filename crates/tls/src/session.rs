@@ -1,8 +1,8 @@
 //! An established connection: records to plain bytes and back.
 //!
 //! rustls gets one whole record at a time. A peer may not split a handshake message over records
-//! once the handshake is done (nobody has a reason to), so rustls never has to see a byte twice, and
-//! nothing is kept but an incomplete record.
+//! once the handshake is done (nobody has a reason to), so rustls never has to see a byte twice,
+//! and nothing is kept but an incomplete record.
 
 use crate::peer::PeerCertificate;
 use crate::records::{HEADER_BYTES, whole_record};
@@ -57,8 +57,8 @@ impl Session {
         self.peer.take()
     }
 
-    /// Opens the records in `bytes`, at most `records_max`, and passes on their content. Returns how
-    /// many bytes were opened too.
+    /// Opens the records in `bytes`, at most `records_max`, and passes on their content. Returns
+    /// how many bytes were opened too.
     pub(crate) fn open(
         &mut self,
         bytes: &mut [u8],

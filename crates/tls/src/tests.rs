@@ -96,7 +96,8 @@ fn handshakes_come_in_pieces_and_stop_where_they_end() {
             for piece in [1, 7, 100, 100_000] {
                 let (mut client, mut session) = pair.connect(piece, b"early");
                 let mut early = Vec::new();
-                // In TLS 1.3 it came right behind the handshake, in 1.2 the client waits for its end.
+                // In TLS 1.3 it came right behind the handshake, in 1.2 the client waits for the
+                // handshake's end.
                 let mut records = std::mem::take(&mut session.incoming);
                 while client.wants_write() {
                     client.write_tls(&mut records).unwrap();

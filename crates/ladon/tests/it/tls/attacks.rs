@@ -1,4 +1,5 @@
-//! Clients that break TLS, or use it against the server. What the others get is counted, never timed.
+//! Clients that break TLS, or use it against the server. What the others get is counted, never
+//! timed.
 
 use super::client::{BOTH, TlsClient, config, connection, socket};
 use super::{Door, NO_CLIENTS, await_log};
@@ -133,7 +134,7 @@ fn junk_ends_its_own_connection_only() {
             b"\x16\x03\x01\x00\x04abcd",
             b"\x17\x03\x03\x00\x04abcd",
             b"\x15\x03\x03\x00\x02\x02\x28",
-            b"\x14\x03\x03\x00\x01\x01\x14\x03\x03\x00\x01\x01\x14\x03\x03\x00\x01\x01\x14\x03\x03\x00\x01\x01",
+            &b"\x14\x03\x03\x00\x01\x01".repeat(4),
             &long,
         ] {
             check(junk, false);
