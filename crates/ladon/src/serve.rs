@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use ladon_log::{OpenError, RecoverError};
 use ladon_net::ListenError;
 use ladon_platform::allow_open_files;
-use ladon_server::{RunError, StopSignal};
+use ladon_server::{Reload, RunError, StopSignal};
 use ladon_settings::Settings;
 use std::io;
 use std::sync::Arc;
@@ -28,9 +28,10 @@ pub fn run(matches: &ArgMatches) -> Exit {
             return Exit::Usage;
         }
     };
-    if settings.resp().is_empty() && settings.iproto().is_empty() {
+    if settings.resp().is_empty() && settings.iproto().is_empty() && !settings.has_tls() {
         eprintln!(
-            "ladon: there is nothing to listen on; give an address with --resp, --port or --iproto"
+            "ladon: there is nothing to listen on; give an address with --resp, --port, --tls-port or \
+             --iproto"
         );
         return Exit::Usage;
     }
@@ -49,8 +50,12 @@ pub fn run(matches: &ArgMatches) -> Exit {
     }
     make_room_for_clients(&settings);
     let stop = Arc::new(StopSignal::default());
-    let ended = match signals::watch(Arc::clone(&stop)) {
-        Ok(()) => ladon_server::run(Arc::clone(&settings), stop, Arc::new(allocator::process())),
+    let reload = Arc::new(Reload::default());
+    let ended = match signals::watch(Arc::clone(&stop), Arc::clone(&reload)) {
+        Ok(()) => {
+            let process = Arc::new(allocator::process());
+            ladon_server::run(Arc::clone(&settings), stop, &reload, process)
+        }
         Err(error) => Err(RunError::Start { what: "the signal handler".to_owned(), error }),
     };
     let Err(error) = ended else { return Exit::Ok };
@@ -89,7 +94,13 @@ fn take_admin_password(settings: &Settings) -> Result<(), String> {
 fn make_room_for_clients(settings: &Settings) {
     let threads = FILES_OF_IO_THREAD * settings.io_threads() as u64;
     let listeners = settings.resp().len() + settings.iproto().len();
-    let others = OTHER_FILES + threads + listeners as u64;
+    let tls = match settings.has_tls() {
+        true => {
+            ladon_server::HALF_OPEN_MAX + settings.resp_tls().len() + settings.iproto_tls().len()
+        }
+        false => 0,
+    };
+    let others = OTHER_FILES + threads + (listeners + tls) as u64;
     let wanted = settings.maxclients() as u64 + others;
     let allowed = allow_open_files(wanted);
     if allowed >= wanted {
@@ -115,6 +126,7 @@ fn way_out(error: &RunError) -> Option<&'static str> {
         RunError::Listen(ListenError::NotASocket(_)) => {
             Some("remove it, or listen elsewhere with --resp")
         }
+        RunError::Tls(_) => Some("see to that, or start without TLS: --tls-port 0"),
         RunError::Listen(ListenError::Io { .. }) | RunError::Address { .. } => {
             Some("listen elsewhere with --resp or --port")
         }

@@ -1,9 +1,9 @@
 //! Signals: SIGTERM and SIGINT stop the server cleanly, a second one at once. The same one again
-//! within a second counts as one: a process group and its supervisor may both send it. SIGHUP (the
-//! terminal is gone) stops nothing. Every Rust program ignores SIGPIPE.
+//! within a second counts as one: a process group and its supervisor may both send it. SIGHUP stops
+//! nothing: files that may change are read again. Every Rust program ignores SIGPIPE.
 
 use ladon_kernel::durability::Shutdown;
-use ladon_server::StopSignal;
+use ladon_server::{Reload, StopSignal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
@@ -47,13 +47,14 @@ impl First {
 }
 
 /// Watches for signals for the rest of the process' life.
-pub fn watch(stop: Arc<StopSignal>) -> io::Result<()> {
+pub fn watch(stop: Arc<StopSignal>, reload: Arc<Reload>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     thread::Builder::new().name("ladon-signals".into()).spawn(move || {
         let mut first = First::default();
         for signal in signals.forever() {
             if signal == SIGHUP {
-                tracing::info!("SIGHUP: ignored; SIGTERM stops the server");
+                tracing::info!("SIGHUP: reading files again; SIGTERM stops the server");
+                reload.request();
                 continue;
             }
             let name = if signal == SIGTERM { "SIGTERM" } else { "SIGINT" };

@@ -124,6 +124,20 @@ impl MioBackend {
         }
     }
 
+    /// Gives a connection's socket away, to another thread's backend for example. Nothing more is
+    /// reported of the connection. `None` if it is over.
+    pub fn release(&mut self, conn: ConnId) -> Option<OwnedFd> {
+        if self.connections.get_mut(conn)?.over.is_some() {
+            return None;
+        }
+        let connection = self.connections.remove(conn)?;
+        let fd = connection.socket.as_raw_fd();
+        // It was registered, so this cannot fail.
+        let _ = self.poll.registry().deregister(&mut SourceFd(&fd));
+        // A sender of another thread may hold it for a moment longer.
+        Arc::into_inner(connection.socket).map(OwnedFd::from)
+    }
+
     fn end(&mut self, conn: ConnId, reason: CloseReason) {
         if let Some(connection) = self.connections.get_mut(conn)
             && connection.over.is_none()

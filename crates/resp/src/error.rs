@@ -30,6 +30,9 @@ pub enum ProtocolError {
     /// A longer argument than a client may send before it has logged in.
     #[error("Protocol error: unauthenticated bulk length")]
     UnauthenticatedBulkLength,
+    /// No request, but the first record of TLS.
+    #[error("Protocol error: a TLS handshake, and this port does not speak TLS")]
+    Tls,
     /// The line after `$` does not end.
     #[error("Protocol error: too big bulk count string")]
     BulkLineTooBig,

@@ -246,6 +246,9 @@ impl Parser {
         limits: &Limits,
         args: &mut Vec<Arg>,
     ) -> Result<Progress, ProtocolError> {
+        if buffer.starts_with(TLS_HANDSHAKE) {
+            return Err(ProtocolError::Tls);
+        }
         let window = &buffer[..buffer.len().min(limits.inline_bytes_max.saturating_add(1))];
         let unseen = &window[self.scanned.min(window.len())..];
         let Some(found) = memchr::memchr(b'\n', unseen) else {
@@ -266,6 +269,10 @@ impl Parser {
         }
     }
 }
+
+/// A handshake's record begins so, whatever version it is of. A client that sends it waits for an
+/// answer, and may have sent no end of a line.
+const TLS_HANDSHAKE: &[u8] = b"\x16\x03";
 
 /// Limits `needed`, what the first of `remaining` arguments still needs, by what the client has
 /// sent. Each of the others needs some bytes at least.

@@ -5,15 +5,17 @@
 
 use crate::connection::ConnectionStart;
 use crate::listening::Listening;
-use crate::protocol::Protocol;
+use crate::protocol::ListenerKind;
 use crate::shutdown::StopSignal;
 use crate::worker::{Net, Worker};
 use ladon_kernel::blocking::SendNow;
+use ladon_kernel::client::clients::CertificateNames;
 use ladon_kernel::shared::Shared;
 use ladon_net::{
     AfterInput, AnyBackend, Backend, CloseReason, ConnId, ConnInfo, Listener, Outgoing, PeerAddr,
     Sink, Waker,
 };
+use ladon_tls::{PeerCertificate, Session, TlsBackend};
 use parking_lot::Mutex;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -27,6 +29,8 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct Arriving {
     pub(crate) socket: OwnedFd,
     pub(crate) info: ConnInfo,
+    /// Of a connection with TLS, whose handshake is done.
+    pub(crate) session: Option<Box<Session>>,
 }
 
 /// The connections on their way to a thread, and the number of connections that the thread has.
@@ -61,7 +65,7 @@ pub(crate) struct IoThread {
     pub(crate) index: usize,
     pub(crate) node: Arc<Shared>,
     pub(crate) worker: Worker,
-    pub(crate) backend: AnyBackend,
+    pub(crate) backend: TlsBackend<AnyBackend>,
     pub(crate) handovers: Arc<[Handover]>,
     pub(crate) stop: Arc<StopSignal>,
     /// Only for the thread that accepts: the addresses to listen on, and the sockets in use.
@@ -80,7 +84,7 @@ struct ThreadSink<'a> {
 impl Sink for ThreadSink<'_> {
     fn incoming(&mut self, socket: OwnedFd, info: ConnInfo) {
         let Some((index, handover)) = Handover::choose(self.handovers) else { return };
-        let arriving = Arriving { socket, info };
+        let arriving = Arriving { socket, info, session: None };
         if index == self.index {
             self.mine.push(arriving);
         } else {
@@ -113,7 +117,7 @@ impl Sink for ThreadSink<'_> {
 struct Sockets<'a> {
     index: usize,
     node: &'a Shared,
-    backend: &'a mut AnyBackend,
+    backend: &'a mut TlsBackend<AnyBackend>,
     handovers: &'a [Handover],
     stop: &'a StopSignal,
     /// Connections that this thread has accepted for itself.
@@ -163,7 +167,9 @@ impl Sockets<'_> {
         if !worker.takes_connections() {
             return Ok(());
         }
-        let handed = std::mem::take(&mut *handovers[index].sockets.lock());
+        // Whoever holds it may have a lower priority than this thread, and wakes it afterwards.
+        let handed = handovers[index].sockets.try_lock();
+        let handed = handed.map(|mut sockets| std::mem::take(&mut *sockets)).unwrap_or_default();
         for arriving in std::mem::take(self.mine).into_iter().chain(handed) {
             self.adopt(worker, arriving);
         }
@@ -171,10 +177,17 @@ impl Sockets<'_> {
     }
 
     fn adopt(&mut self, worker: &mut Worker, arriving: Arriving) {
-        let Arriving { socket, info } = arriving;
+        let Arriving { socket, info, session } = arriving;
         let refusal = refusal(self.node, &info);
-        let conn = self.backend.adopt(socket);
-        worker.opened(start_of(conn, &info), refusal);
+        let mut start = start_of(&info);
+        start.conn = match session {
+            None => self.backend.adopt(socket),
+            Some(mut session) => {
+                start.certificate = session.take_peer().map(names_of);
+                self.backend.adopt_session(socket, *session)
+            }
+        };
+        worker.opened(start, refusal);
     }
 }
 
@@ -236,15 +249,21 @@ impl IoThread {
 }
 
 /// What the worker is told about a new connection.
-fn start_of(conn: ConnId, info: &ConnInfo) -> ConnectionStart {
+fn start_of(info: &ConnInfo) -> ConnectionStart {
     ConnectionStart {
-        conn,
+        conn: ConnId { slot: 0, generation: 0 },
         addr: shown(&info.peer),
         laddr: shown(&info.local),
         fd: info.fd,
         unix: matches!(info.peer, PeerAddr::Unix(_)),
-        protocol: Protocol::of_listener(info.listener),
+        protocol: ListenerKind::of_listener(info.listener).protocol,
+        certificate: None,
     }
+}
+
+fn names_of(peer: PeerCertificate) -> Box<CertificateNames> {
+    let PeerCertificate { common_name, uris } = peer;
+    Box::new(CertificateNames { common_name, uris })
 }
 
 /// Why a connection is refused, if so; the refusal is counted.

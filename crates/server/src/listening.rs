@@ -5,57 +5,91 @@
 //! when the reply is sent. The accepting thread adopts the change later; until then, clients of a
 //! new address wait in the kernel's queue.
 
-use crate::protocol::Protocol;
+use crate::protocol::{ListenerKind, Protocol};
 use crate::run::RunError;
+use crate::tls::{self, TlsDoor};
 use ladon_net::{
     ListenAddress, ListenError, ListenOptions, Listener, PeerAddr, Waker, set_keepalive,
 };
 use ladon_settings::{Endpoint, Settings};
+use ladon_tls::TlsError;
 use parking_lot::Mutex;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The sockets that the accepting thread has to use.
+/// The sockets that the accepting threads have to use.
 pub(crate) struct Listening {
     wanted: Mutex<Vec<Listener>>,
+    /// Somebody may be accepted.
+    is_open: AtomicBool,
+    /// The thread that accepts has not taken over the sockets.
     changed: AtomicBool,
     /// Wakes the thread that accepts.
     waker: Waker,
+    /// Those with TLS have their own thread.
+    tls: TlsDoor,
+    tls_changed: AtomicBool,
 }
 
 impl Listening {
     /// Nobody is accepted before [`Listening::open`]. `waker` wakes the thread that accepts.
     pub(crate) fn new(wanted: Vec<Listener>, waker: Waker) -> Listening {
-        Listening { wanted: Mutex::new(wanted), changed: AtomicBool::new(false), waker }
+        Listening {
+            wanted: Mutex::new(wanted),
+            is_open: AtomicBool::new(false),
+            changed: AtomicBool::new(false),
+            waker,
+            tls: TlsDoor::default(),
+            tls_changed: AtomicBool::new(false),
+        }
     }
 
-    /// Lets the thread accept from now on.
+    /// Lets the threads accept from now on.
     pub(crate) fn open(&self) {
+        self.is_open.store(true, Ordering::Release);
         self.changed.store(true, Ordering::Release);
+        self.tls_changed.store(true, Ordering::Release);
         self.waker.wake();
+        self.tls.wake();
     }
 
-    /// A protocol's addresses as they are bound, with the ports that the kernel chose.
-    pub(crate) fn addresses(&self, protocol: Protocol) -> Vec<String> {
+    /// The thread of the handshakes.
+    pub(crate) fn tls(&self) -> &TlsDoor {
+        &self.tls
+    }
+
+    /// The addresses of a kind as they are bound, with the ports that the kernel chose.
+    pub(crate) fn addresses(&self, kind: ListenerKind) -> Vec<String> {
         let wanted = self.wanted.lock();
-        let its = wanted.iter().filter(|listener| listener.index() == protocol.listener_index());
+        let its = wanted.iter().filter(|listener| listener.index() == kind.listener_index());
         its.map(|listener| listener.local().to_string()).collect()
     }
 
     /// Listens as the changed settings say, or refuses the change in Redis' words.
     pub(crate) fn follow(
-        &self,
+        self: &Arc<Self>,
         settings: &Settings,
         changed: &[&'static str],
     ) -> Result<(), (&'static str, String)> {
-        let rebinds = changed.contains(&"resp") || changed.contains(&"iproto");
-        if !rebinds && !changed.contains(&"tcp-keepalive") {
+        if changed.contains(&tls::PER_SECOND) {
+            self.tls.set_per_second(settings.tls_handshakes_per_second());
+        }
+        let rebinds = changed.iter().any(|name| REBINDING.contains(name));
+        let reloads = changed.iter().any(|name| tls::is_of_config(name));
+        if !rebinds && !reloads && !changed.contains(&"tcp-keepalive") {
             return Ok(());
         }
         let mut wanted = self.wanted.lock();
         // Everything that can fail comes first.
+        let config = if reloads && settings.has_tls() {
+            let config = tls::options(settings).load();
+            Some(config.map_err(|error| refusal_of_tls(&error, changed))?)
+        } else {
+            None
+        };
         let next = if rebinds {
             bind_all(settings, &wanted, Duration::ZERO).map_err(|error| refusal(&error, changed))?
         } else {
@@ -65,6 +99,11 @@ impl Listening {
             // Future connections inherit it. As in Redis, existing ones keep their setting.
             set_keepalive(listener, keepalive(settings))
                 .map_err(|error| ("tcp-keepalive", error.to_string()))?;
+        }
+        if let Some(config) = config {
+            let per_second = settings.tls_handshakes_per_second();
+            let installed = self.tls.install(self, config, per_second);
+            installed.map_err(|error| ("tls-port", error.to_string()))?;
         }
         for gone in wanted.iter().filter(|listener| !next.contains(listener)) {
             gone.shut_down();
@@ -80,25 +119,72 @@ impl Listening {
     /// The complete list of sockets to use, if it has changed. Called by the accepting thread.
     #[inline]
     pub(crate) fn news(&self) -> Option<Vec<Listener>> {
-        if !self.changed.load(Ordering::Relaxed) {
-            return None;
-        }
-        self.changed.store(false, Ordering::Relaxed);
-        Some(self.wanted.lock().clone())
+        self.news_of(&self.changed, false)
     }
 
-    /// Drops all sockets.
+    /// The same, for the thread of the handshakes.
+    pub(crate) fn tls_news(&self) -> Option<Vec<Listener>> {
+        self.news_of(&self.tls_changed, true)
+    }
+
+    #[inline]
+    fn news_of(&self, changed: &AtomicBool, tls: bool) -> Option<Vec<Listener>> {
+        if !changed.load(Ordering::Relaxed) {
+            return None;
+        }
+        changed.store(false, Ordering::Relaxed);
+        let wanted = self.wanted.lock();
+        let is_its = |it: &&Listener| ListenerKind::of_listener(it.index()).tls == tls;
+        Some(wanted.iter().filter(is_its).cloned().collect())
+    }
+
+    /// Drops all sockets, once the server stops.
     pub(crate) fn close(&self) {
         self.wanted.lock().clear();
+        self.tls.join();
     }
+
+    /// Reads certificates and keys again. If they cannot be used, those in force stay.
+    pub(crate) fn reload_tls(self: &Arc<Self>, settings: &Settings) {
+        if !settings.has_tls() {
+            return;
+        }
+        let _stays = self.wanted.lock();
+        let installed = tls::options(settings)
+            .load()
+            .map(|config| self.tls.install(self, config, settings.tls_handshakes_per_second()));
+        match installed {
+            Ok(Ok(())) => tracing::info!("TLS: certificates and keys were read again"),
+            Ok(Err(error)) => tracing::error!("TLS: {error}"),
+            Err(error) => tracing::error!("TLS: {error}; the certificates in force stay"),
+        }
+    }
+}
+
+/// Settings that say where to listen.
+const REBINDING: [&str; 5] = ["resp", "iproto", "bind", "tls-port", "iproto-tls"];
+
+fn refusal_of_tls(error: &TlsError, changed: &[&'static str]) -> (&'static str, String) {
+    tracing::warn!("cannot use TLS as CONFIG SET asks: {error}");
+    let named = match error {
+        TlsError::Setting { name, .. } => changed.iter().find(|changed| *changed == name),
+        TlsError::File { .. } | TlsError::Tls(_) => None,
+    };
+    let name = named.or_else(|| changed.iter().find(|name| tls::is_of_config(name)));
+    let reason = format!("Unable to update TLS configuration. {error}");
+    (name.copied().unwrap_or("tls-port"), reason)
 }
 
 fn refusal(error: &RunError, changed: &[&'static str]) -> (&'static str, String) {
     tracing::warn!("cannot listen as CONFIG SET asks: {error}");
-    if changed.contains(&"port") {
+    if changed.contains(&"tls-port") {
+        ("tls-port", "Unable to listen on this port. Check server logs.".to_owned())
+    } else if changed.contains(&"port") {
         ("port", "Unable to listen on this port. Check server logs.".to_owned())
     } else if changed.contains(&"bind") {
         ("bind", "Failed to bind to specified addresses.".to_owned())
+    } else if changed.contains(&"iproto-tls") {
+        ("iproto-tls", error.to_string())
     } else if changed.contains(&"iproto") {
         ("iproto", error.to_string())
     } else {
@@ -115,9 +201,9 @@ fn keepalive(settings: &Settings) -> Option<Duration> {
 pub(crate) fn bind(settings: &Settings) -> Result<Vec<Listener>, RunError> {
     let listeners = bind_all(settings, &[], ListenOptions::default().in_use_patience)?;
     if listeners.is_empty() {
-        let address = [ladon_settings::Id::resp, ladon_settings::Id::iproto]
-            .map(|id| settings.value(id))
-            .join(" ");
+        use ladon_settings::Id;
+        let address =
+            [Id::resp, Id::iproto, Id::bind, Id::iproto_tls].map(|id| settings.value(id)).join(" ");
         return Err(RunError::Address { address, reason: "none of them is here".to_owned() });
     }
     Ok(listeners)
@@ -137,9 +223,9 @@ fn bind_all(
         ..ListenOptions::default()
     };
     let mut listeners: Vec<Listener> = Vec::new();
-    for protocol in Protocol::ALL {
-        let index = protocol.listener_index();
-        for endpoint in endpoints_of(settings, protocol) {
+    for kind in ListenerKind::ALL {
+        let index = kind.listener_index();
+        for endpoint in endpoints_of(settings, kind)? {
             for address in addresses_of(&endpoint)? {
                 let is_it = |it: &&Listener| *it.asked() == address && it.index() == index;
                 if let Some(listener) = present.iter().find(is_it) {
@@ -161,11 +247,19 @@ fn bind_all(
     Ok(listeners)
 }
 
-fn endpoints_of(settings: &Settings, protocol: Protocol) -> Vec<Endpoint> {
-    match protocol {
-        Protocol::Resp => settings.resp(),
-        Protocol::Iproto => settings.iproto(),
+fn endpoints_of(settings: &Settings, kind: ListenerKind) -> Result<Vec<Endpoint>, RunError> {
+    let endpoints = match (kind.protocol, kind.tls) {
+        (Protocol::Resp, false) => settings.resp(),
+        (Protocol::Iproto, false) => settings.iproto(),
+        (Protocol::Resp, true) => settings.resp_tls(),
+        (Protocol::Iproto, true) => settings.iproto_tls(),
+    };
+    let is_resp_tls = kind.tls && kind.protocol == Protocol::Resp;
+    if is_resp_tls && settings.tls_port() != 0 && endpoints.is_empty() {
+        let reason = "bind has no address for it".to_owned();
+        return Err(RunError::Address { address: "tls-port".to_owned(), reason });
     }
+    Ok(endpoints)
 }
 
 fn is_optional(endpoint: &Endpoint) -> bool {

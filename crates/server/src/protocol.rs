@@ -1,4 +1,4 @@
-//! Which protocol a connection speaks; its listener says so.
+//! What a connection speaks; its listener says so.
 
 /// A protocol of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,17 +11,44 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    const COUNT: usize = 2;
+}
+
+/// What the connections of a listener speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ListenerKind {
+    pub(crate) protocol: Protocol,
+    /// Inside TLS.
+    pub(crate) tls: bool,
+}
+
+impl ListenerKind {
     /// All of them.
-    pub(crate) const ALL: [Protocol; 2] = [Protocol::Resp, Protocol::Iproto];
+    pub(crate) const ALL: [ListenerKind; 2 * Protocol::COUNT] = [
+        ListenerKind { protocol: Protocol::Resp, tls: false },
+        ListenerKind { protocol: Protocol::Iproto, tls: false },
+        ListenerKind { protocol: Protocol::Resp, tls: true },
+        ListenerKind { protocol: Protocol::Iproto, tls: true },
+    ];
 
     /// The index that its listeners have.
     pub(crate) const fn listener_index(self) -> usize {
-        self as usize
+        self.protocol as usize + if self.tls { Protocol::COUNT } else { 0 }
     }
 
-    /// The protocol of the listener with this index.
-    pub(crate) fn of_listener(index: usize) -> Protocol {
-        Protocol::ALL[index]
+    /// The kind of the listener with this index.
+    pub(crate) fn of_listener(index: usize) -> ListenerKind {
+        ListenerKind::ALL[index]
+    }
+
+    /// Its name in the banner.
+    pub(crate) const fn name(self) -> &'static str {
+        match (self.protocol, self.tls) {
+            (Protocol::Resp, false) => "RESP",
+            (Protocol::Iproto, false) => "IPROTO",
+            (Protocol::Resp, true) => "RESP+TLS",
+            (Protocol::Iproto, true) => "IPROTO+TLS",
+        }
     }
 }
 
@@ -30,9 +57,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_knows_its_protocol() {
-        for protocol in Protocol::ALL {
-            assert_eq!(Protocol::of_listener(protocol.listener_index()), protocol);
+    fn a_listener_knows_its_kind() {
+        for kind in ListenerKind::ALL {
+            assert_eq!(ListenerKind::of_listener(kind.listener_index()), kind);
         }
     }
 }

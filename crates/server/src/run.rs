@@ -8,10 +8,12 @@ use crate::dropper::Dropper;
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{Listening, bind};
 use crate::loading::{load, nothing_yet};
-use crate::protocol::Protocol;
+use crate::protocol::ListenerKind;
 use crate::recovery::Recovered;
+use crate::reload::Reload;
 use crate::reports::Reports;
 use crate::shutdown::StopSignal;
+use crate::tls;
 use crate::worker::{Worker, WorkerParts};
 use ladon_engine::{Locks, Scratch};
 use ladon_kernel::dataset::Dataset;
@@ -23,6 +25,7 @@ use ladon_log::{LogError, OpenError, RecoverError, RecoveryReport};
 use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError};
 use ladon_platform::{Clock, Process, SystemClock};
 use ladon_settings::{IoBackend, Settings};
+use ladon_tls::{TlsBackend, TlsError};
 use parking_lot::Mutex;
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
@@ -45,6 +48,9 @@ pub enum RunError {
         /// Why.
         reason: String,
     },
+    /// TLS cannot be used as the settings say.
+    #[error("cannot use TLS: {0}")]
+    Tls(#[from] TlsError),
     /// The data directory cannot be used.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -70,16 +76,18 @@ pub enum RunError {
     Thread(String),
 }
 
-/// Runs a server until `stop` is requested, and prints the banner when it is ready. `process` is
-/// the process that the server runs in.
+/// Runs a server until `stop` is requested, and prints the banner when it is ready. It reads files
+/// again when `reload` is requested. `process` is the process that the server runs in.
 ///
 /// # Errors
 /// See [`RunError`]; if the server did not start, nothing was changed.
 pub fn run(
     settings: Arc<Settings>,
     stop: Arc<StopSignal>,
+    reload: &Reload,
     process: Arc<dyn Process>,
 ) -> Result<(), RunError> {
+    let tls = settings.has_tls().then(|| tls::options(&settings).load()).transpose()?;
     let listeners = bind(&settings)?;
     let Backends { backends, fallback, name: backend_name } = open_backends(&settings)?;
     let listening = Arc::new(Listening::new(listeners, backends[0].waker()));
@@ -88,8 +96,18 @@ pub fn run(
     let progress = Arc::new(Loading::new(shared.started_ms));
     let nothing = nothing_yet(&shared, Arc::clone(&progress), Arc::clone(&stop));
     let node = Arc::new(node_over(shared, nothing));
-    let io_threads =
-        IoThreadParts::of(&node, &backends, Arc::clone(&stop))?.start(backends, &listening)?;
+    let parts = IoThreadParts::of(&node, &backends, Arc::clone(&stop))?;
+    listening.tls().attach(Arc::clone(&parts.handovers), Arc::clone(&stop));
+    if let Some(config) = tls {
+        let installed =
+            listening.tls().install(&listening, config, settings.tls_handshakes_per_second());
+        installed.map_err(starting("the thread of TLS' handshakes"))?;
+    }
+    reload.add({
+        let (listening, settings) = (Arc::clone(&listening), Arc::clone(&settings));
+        move || listening.reload_tls(&settings)
+    });
+    let io_threads = parts.start(backends, &listening)?;
 
     let loaded = load(node.shared(), progress, &listening, &stop);
     let Some(recovered) = loaded.transpose() else {
@@ -322,7 +340,7 @@ impl IoThreadParts {
                 index,
                 node: Arc::clone(self.node.shared()),
                 worker,
-                backend,
+                backend: TlsBackend::new(backend),
                 handovers: Arc::clone(&self.handovers),
                 stop: Arc::clone(&self.stop),
                 listening: (index == 0).then(|| Arc::clone(listening)),
@@ -374,10 +392,10 @@ fn print_banner(
     recovery: &Duration,
 ) {
     let mut banner = format!("Ladon {}\n", env!("CARGO_PKG_VERSION"));
-    for (protocol, name) in [(Protocol::Resp, "RESP"), (Protocol::Iproto, "IPROTO")] {
-        let addresses = listening.addresses(protocol);
+    for kind in ListenerKind::ALL {
+        let addresses = listening.addresses(kind);
         if !addresses.is_empty() {
-            let _ = writeln!(banner, "  {name:<9} {}", addresses.join(", "));
+            let _ = writeln!(banner, "  {:<9} {}", kind.name(), addresses.join(", "));
         }
     }
     let fallback = fallback.map_or(String::new(), |reason| format!(" (io_uring: {reason})"));

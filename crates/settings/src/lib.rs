@@ -27,6 +27,7 @@ pub mod set;
 pub mod setting;
 pub mod settings;
 pub mod table;
+mod tls;
 pub mod typed;
 pub mod users;
 
@@ -46,5 +47,7 @@ pub use set::SetError;
 pub use setting::{Setting, When};
 pub use settings::Settings;
 pub use table::{Id, TABLE, lookup};
-pub use typed::{Access, ClientMemory, EvictionPolicy, FirstChannels, IoBackend, LogLevel};
+pub use typed::{
+    Access, AuthClients, ClientMemory, EvictionPolicy, FirstChannels, IoBackend, LogLevel,
+};
 pub use users::UserLine;

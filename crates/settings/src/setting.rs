@@ -41,6 +41,8 @@ pub struct Setting {
     pub section: &'static str,
     /// A secret: `ladon config` does not show it.
     pub sensitive: bool,
+    /// It names a file whose content counts: to set it again is a change, whatever its value.
+    pub names_a_file: bool,
     /// Its meaning, in one paragraph.
     pub doc: &'static str,
 }
@@ -49,6 +51,11 @@ impl Setting {
     /// Every name, Ladon's own first.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// Whether this is one of its names, in any case.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.names().any(|known| known.eq_ignore_ascii_case(name))
     }
 }
 
@@ -67,6 +74,7 @@ impl Setting {
             hidden: false,
             section: "",
             sensitive: false,
+            names_a_file: false,
             doc: "",
         }
     }
@@ -145,6 +153,11 @@ impl Setting {
 
     pub(crate) const fn part_of(mut self, other: &'static str) -> Setting {
         self.part_of = Some(other);
+        self
+    }
+
+    pub(crate) const fn names_a_file(mut self) -> Setting {
+        self.names_a_file = true;
         self
     }
 

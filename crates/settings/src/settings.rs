@@ -6,6 +6,7 @@ use crate::origin::Origin;
 use crate::output_limits::{self, OutputClass, OutputLimit};
 use crate::rewrite::Source;
 use crate::set::{self, SetError};
+use crate::setting::Setting;
 use crate::table::{COUNT, Id, TABLE, lookup};
 use crate::users::UserLine;
 use arc_swap::ArcSwap;
@@ -68,7 +69,8 @@ impl Settings {
     }
 
     /// Changes several settings, all or none, as `CONFIG SET` does. Returns the names (Ladon's) of
-    /// those whose value changed, linked settings included.
+    /// those whose value changed, linked settings included, and of those that name a file, whose
+    /// content may have changed.
     pub fn set_many(
         &self,
         pairs: &[(impl AsRef<str>, impl AsRef<str>)],
@@ -98,9 +100,14 @@ impl Settings {
     ) -> Result<Vec<&'static str>, SetError> {
         let mut present = self.draft.lock();
         let next = set::change(&present, pairs, follows)?;
+        let is_named =
+            |setting: &Setting| pairs.iter().any(|(name, _)| setting.has_name(name.as_ref()));
         let changed: Vec<&'static str> = TABLE
             .iter()
-            .filter(|setting| present.entry(setting.id).value != next.entry(setting.id).value)
+            .filter(|setting| {
+                present.entry(setting.id).value != next.entry(setting.id).value
+                    || setting.names_a_file && is_named(setting)
+            })
             .map(|setting| setting.name)
             .collect();
         let preview = Settings::from_draft(next.clone(), None);

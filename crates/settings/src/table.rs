@@ -12,8 +12,8 @@ use crate::save_points::SavePoint;
 use crate::setting::Setting;
 use crate::settings::Settings;
 use crate::typed::{
-    APPENDFSYNC_NAMES, Access, ClientMemory, EvictionPolicy, FirstChannels, FromSetting,
-    GATE_NAMES, IoBackend, LogLevel,
+    APPENDFSYNC_NAMES, Access, AuthClients, ClientMemory, EvictionPolicy, FirstChannels,
+    FromSetting, GATE_NAMES, IoBackend, LogLevel,
 };
 use ladon_record::Gate;
 use std::sync::Arc;
@@ -114,6 +114,53 @@ settings! {
         /// 0 for no limit, a percentage is one of `maxmemory`.
         maxmemory_clients: ClientMemory =
             Setting::new("maxmemory-clients", Kind::MemoryOrPercent, "0");
+    }
+
+    section "TLS" {
+        /// TCP port of every address of `bind` for the Redis protocol over TLS; 0 for none.
+        tls_port: u16 = Setting::integer("tls-port", 0, 65535, "0").apply();
+        /// Where to listen for IPROTO over TLS: addresses with a port, or unix sockets; `off` or
+        /// nothing for nowhere.
+        iproto_tls: Vec<Endpoint> = Setting::new("iproto-tls", Kind::Endpoints, "").apply();
+        /// PEM file of the server's certificate, followed by those that lead to its authority. To
+        /// set this or another file of TLS again reads all of them again; so does SIGHUP.
+        tls_cert_file: String = Setting::text("tls-cert-file", "").names_a_file().apply();
+        /// PEM file of the certificate's private key.
+        tls_key_file: String = Setting::text("tls-key-file", "").names_a_file().apply();
+        /// Password of the key, if it is an encrypted one (PKCS #8).
+        tls_key_file_pass: Arc<String> =
+            Setting::text("tls-key-file-pass", "").sensitive().apply();
+        /// PEM file of the authorities whose certificates clients may show.
+        tls_ca_cert_file: String = Setting::text("tls-ca-cert-file", "").names_a_file().apply();
+        /// Directory of such PEM files, instead or as well.
+        tls_ca_cert_dir: String = Setting::text("tls-ca-cert-dir", "").names_a_file().apply();
+        /// Whether clients have to show a certificate: `no` asks for none, `optional` lets in who
+        /// shows none, too.
+        tls_auth_clients: AuthClients =
+            Setting::choice("tls-auth-clients", AuthClients::NAMES, "yes").apply();
+        /// Versions of TLS: `TLSv1.2`, `TLSv1.3` or both; empty for both.
+        tls_protocols: String = Setting::text("tls-protocols", "").apply();
+        /// Cipher suites of TLS 1.3, by OpenSSL's names, with colons between them; empty for all.
+        tls_ciphersuites: String = Setting::text("tls-ciphersuites", "").apply();
+        /// Cipher suites of TLS 1.2, likewise.
+        tls_ciphers: String = Setting::text("tls-ciphers", "").apply();
+        /// Whether the server's order of the suites decides, and not the client's.
+        tls_prefer_server_ciphers: bool =
+            Setting::bool("tls-prefer-server-ciphers", "no").apply();
+        /// Whether clients that return may go on with their session, which saves half of the
+        /// handshake's cost.
+        tls_session_caching: bool = Setting::bool("tls-session-caching", "yes").apply();
+        /// Sessions that the server remembers of clients of TLS 1.2 that take no tickets. All others
+        /// bring theirs along.
+        tls_session_cache_size: usize =
+            Setting::integer("tls-session-cache-size", 1, I32_MAX, "20480").apply();
+        /// Seconds for which a session's ticket is good, and twice that at most.
+        tls_session_cache_timeout: u32 =
+            Setting::integer("tls-session-cache-timeout", 1, I32_MAX, "300").apply();
+        /// Handshakes that may begin in a second; the others wait. They run aside, and would take
+        /// the processor from the requests.
+        tls_handshakes_per_second: u32 =
+            Setting::integer("tls-handshakes-per-second", 1, 1_000_000, "1000").apply();
     }
 
     section "Threads" {
@@ -380,7 +427,7 @@ const LAZY: &str = "values are always freed in the background";
 
 /// The setting of this name, Ladon's or Redis', in any case.
 pub fn lookup(name: &str) -> Option<&'static Setting> {
-    TABLE.iter().find(|setting| setting.names().any(|known| known.eq_ignore_ascii_case(name)))
+    TABLE.iter().find(|setting| setting.has_name(name))
 }
 
 #[cfg(test)]

@@ -90,6 +90,23 @@ impl FirstChannels {
     }
 }
 
+/// Whether clients of TLS have to show a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthClients {
+    /// They are asked for none.
+    No,
+    /// Those without are not let in.
+    Yes,
+    /// They may.
+    Optional,
+}
+
+impl AuthClients {
+    pub(crate) const ALL: [AuthClients; 3] =
+        [AuthClients::No, AuthClients::Yes, AuthClients::Optional];
+    pub(crate) const NAMES: &[&str] = &["no", "yes", "optional"];
+}
+
 /// What is evicted when `maxmemory` is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "Redis' names, see the setting")]
@@ -195,7 +212,7 @@ macro_rules! word {
     )*};
 }
 
-word!(LogLevel IoBackend Access EvictionPolicy FirstChannels);
+word!(LogLevel IoBackend Access AuthClients EvictionPolicy FirstChannels);
 
 impl FromSetting for ClientMemory {
     #[inline]

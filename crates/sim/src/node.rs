@@ -237,8 +237,15 @@ impl SimNode {
     fn connect_by(&mut self, protocol: Protocol, worker: usize, slot: u32) -> ConnId {
         let conn = ConnId { slot, generation: 0 };
         let addr = format!("sim:{worker}.{slot}");
-        let start =
-            ConnectionStart { conn, laddr: addr.clone(), addr, fd: 0, unix: false, protocol };
+        let start = ConnectionStart {
+            conn,
+            laddr: addr.clone(),
+            addr,
+            fd: 0,
+            unix: false,
+            protocol,
+            certificate: None,
+        };
         self.threads.worker(worker).opened(start, None);
         conn
     }

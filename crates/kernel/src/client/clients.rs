@@ -41,6 +41,8 @@ pub struct ClientInfo {
     pub laddr: String,
     /// The client connected through a unix socket.
     pub unix: bool,
+    /// The names in the certificate that the client has shown over TLS; it was verified.
+    pub certificate: Option<Box<CertificateNames>>,
     pub created_ms: u64,
     pub name: Mutex<Vec<u8>>,
     /// Its user's name; empty for the default user.
@@ -101,6 +103,15 @@ pub struct ClientInfo {
     pub killed: AtomicBool,
     /// Its last reply is made; it is closed once that is sent.
     pub leaving: AtomicBool,
+}
+
+/// The names in a client's certificate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CertificateNames {
+    /// The subject's common name (CN).
+    pub common_name: Option<String>,
+    /// The URIs among its alternative names (SAN).
+    pub uris: Vec<String>,
 }
 
 /// Memory of an idle connection: the state that commands know, and about as much again in the

@@ -40,5 +40,6 @@ mod set_times;
 mod sick_disk;
 mod start_and_stop;
 mod stores_aside;
+mod tls;
 mod tracking;
 mod users;

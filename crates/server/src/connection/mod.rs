@@ -14,6 +14,7 @@ use crate::protocol::Protocol;
 use crate::queues::{WaitSet, WaitsFor};
 
 use ladon_engine::Waiter;
+use ladon_kernel::client::clients::CertificateNames;
 use ladon_kernel::client::session::{Blocked, LogWait, Session};
 use ladon_kernel::long::aside_job::Lent;
 use ladon_net::ConnId;
@@ -39,6 +40,8 @@ pub struct ConnectionStart {
     pub unix: bool,
     /// What it speaks.
     pub protocol: Protocol,
+    /// The names in the certificate that the client has shown, if it has; it was verified.
+    pub certificate: Option<Box<CertificateNames>>,
 }
 
 /// How often it is asked whether a client has left that is not read.

@@ -29,6 +29,7 @@ impl Worker {
             addr: start.addr,
             laddr: start.laddr,
             unix: start.unix,
+            certificate: start.certificate,
             created_ms: self.now_ms,
             last_active_ms: self.now_ms.into(),
             resp: 2.into(),

@@ -271,6 +271,10 @@ impl Worker {
         connection.consumed = item.end;
         connection.closing = true;
         connection.session.info.leaving.store(true, Relaxed);
+        if *error == ProtocolError::Tls {
+            let why = "it speaks TLS, and its port does not; tls-port does";
+            Self::tell_of_closing(connection, self.now_ms, why);
+        }
     }
 
     /// After a request: notes what its reply depends on, and starts what it left to do.

@@ -111,18 +111,18 @@ fn appendonly_no_is_said_aloud() {
 fn harmless_lines_warn_and_broken_promises_stop_the_start() {
     let (_, warnings) = conf(
         "daemonize yes\npidfile /x\nlist-max-ziplist-entries 512\nlazyfree-lazy-expire no\n\
-         tls-port 0\ndynamic-hz yes\n",
+         tls-port 0\ndynamic-hz yes\ntls-dh-params-file /x\n",
     )
     .unwrap();
-    assert_eq!(lines(&warnings), [1, 2, 3, 4, 6]);
+    assert_eq!(lines(&warnings), [1, 2, 3, 4, 6, 7]);
 
     let promises = [
         "replicaof 10.0.0.1 6379",
         "cluster-enabled yes",
         "rename-command FLUSHALL \"\"",
         "loadmodule /x.so",
-        "tls-port 6380",
-        "tls-cert-file /x",
+        "tls-cluster yes",
+        "tls-auth-clients maybe",
         "maxmemory-policy allkeys-fifo",
         "notify-keyspace-events KEy",
         "sentinel monitor m 10.0.0.1 6379 2",

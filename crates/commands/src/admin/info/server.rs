@@ -23,7 +23,11 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("process_id", facts.process_id);
     text.field("process_supervised", "no");
     text.field("run_id", &*node.run_id.lock());
-    text.field("tcp_port", ctx.node.settings.port());
+    // As in Redis, where there is no other.
+    text.field(
+        "tcp_port",
+        if settings.port() == 0 { settings.tls_port() } else { settings.port() },
+    );
     text.field("server_time_usec", node.clock.unix_us());
     text.field("uptime_in_seconds", uptime_seconds);
     text.field("uptime_in_days", uptime_seconds / 86_400);
@@ -35,24 +39,25 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     let config_file = settings.source().map(|source| source.path.display().to_string());
     text.field("config_file", config_file.unwrap_or_default());
     text.flag("io_threads_active", node.threads.len() > 1);
-    let (resp, iproto) = (settings.resp(), settings.iproto());
-    let listeners = resp.iter().map(listener_of_resp);
-    for (index, listener) in listeners.chain(iproto.iter().map(listener_of_iproto)).enumerate() {
+    let listeners = [
+        (settings.resp(), "tcp", "unix"),
+        (settings.resp_tls(), "tls", "tls"),
+        (settings.iproto(), "iproto", "iproto"),
+        (settings.iproto_tls(), "iproto-tls", "iproto-tls"),
+    ];
+    let listeners = listeners.iter().flat_map(|(endpoints, tcp, unix)| {
+        endpoints.iter().map(|endpoint| listener_of(endpoint, tcp, unix))
+    });
+    for (index, listener) in listeners.enumerate() {
         text.field(&format!("listener{index}"), listener);
     }
 }
 
-fn listener_of_resp(endpoint: &Endpoint) -> String {
+/// The names are those of a listener's kind, on a port and on a unix socket.
+fn listener_of(endpoint: &Endpoint, tcp: &str, unix: &str) -> String {
     match endpoint {
-        Endpoint::Tcp { host, port, .. } => format!("name=tcp,bind={host},port={port}"),
-        Endpoint::Unix(path) => format!("name=unix,bind={}", path.display()),
-    }
-}
-
-fn listener_of_iproto(endpoint: &Endpoint) -> String {
-    match endpoint {
-        Endpoint::Tcp { host, port, .. } => format!("name=iproto,bind={host},port={port}"),
-        Endpoint::Unix(path) => format!("name=iproto,bind={}", path.display()),
+        Endpoint::Tcp { host, port, .. } => format!("name={tcp},bind={host},port={port}"),
+        Endpoint::Unix(path) => format!("name={unix},bind={}", path.display()),
     }
 }
 

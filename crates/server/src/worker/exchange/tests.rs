@@ -70,6 +70,7 @@ impl Bench {
 
     fn connect(&mut self, thread: usize, slot: u32) {
         let start = ConnectionStart {
+            certificate: None,
             conn: conn(slot),
             addr: format!("{thread}.{slot}"),
             laddr: String::new(),
