@@ -12,10 +12,12 @@ mod exit;
 mod logging;
 mod output;
 mod panics;
+mod ping;
 mod readable;
 mod serve;
 mod signals;
 mod space;
+mod systemd;
 
 use exit::Exit;
 use std::process::ExitCode;
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Some(("check", matches)) => check::run(matches),
         Some(("dump", matches)) => dump::run(matches),
         Some(("config", matches)) => config::run(matches),
+        Some(("ping", matches)) => ping::run(matches),
         Some(("space", matches)) => space::run(matches),
         Some(("version", _)) => version(),
         Some(("serve", matches)) => serve::run(matches),

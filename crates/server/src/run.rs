@@ -21,6 +21,7 @@ use ladon_kernel::node::Node;
 use ladon_kernel::shared::Shared;
 use ladon_log::{LogError, OpenError, RecoverError, RecoveryReport};
 use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError};
+use ladon_operations::{Listeners, Port, PortError, State};
 use ladon_platform::{Clock, Process, SystemClock};
 use ladon_settings::{IoBackend, Settings};
 use parking_lot::Mutex;
@@ -45,6 +46,9 @@ pub enum RunError {
         /// Why.
         reason: String,
     },
+    /// The port for operations cannot be opened.
+    #[error(transparent)]
+    Operations(#[from] PortError),
     /// The data directory cannot be used.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -70,6 +74,14 @@ pub enum RunError {
     Thread(String),
 }
 
+/// What becomes of the server, for whoever supervises its process.
+pub trait Lifecycle {
+    /// Clients are served, and all data is there.
+    fn ready(&self, node: &Arc<Node>);
+    /// It stops.
+    fn stopping(&self);
+}
+
 /// Runs a server until `stop` is requested, and prints the banner when it is ready. `process` is
 /// the process that the server runs in.
 ///
@@ -79,8 +91,11 @@ pub fn run(
     settings: Arc<Settings>,
     stop: Arc<StopSignal>,
     process: Arc<dyn Process>,
+    lifecycle: &dyn Lifecycle,
 ) -> Result<(), RunError> {
     let listeners = bind(&settings)?;
+    let port_listeners = ladon_operations::bind(&settings)?;
+    let port_addresses = port_listeners.addresses();
     let Backends { backends, fallback, name: backend_name } = open_backends(&settings)?;
     let listening = Arc::new(Listening::new(listeners, backends[0].waker()));
     let shared = shared(&settings, process, &listening, &backends);
@@ -90,6 +105,9 @@ pub fn run(
     let node = Arc::new(node_over(shared, nothing));
     let io_threads =
         IoThreadParts::of(&node, &backends, Arc::clone(&stop))?.start(backends, &listening)?;
+
+    let operations = State::new(Arc::clone(&node));
+    let _port = open_port(port_listeners, &operations)?;
 
     let loaded = load(node.shared(), progress, &listening, &stop);
     let Some(recovered) = loaded.transpose() else {
@@ -110,13 +128,18 @@ pub fn run(
     recovered.keyspace.allow_compaction();
     let (data, checkpointer) = dataset(node.shared(), &recovered, keys, Arc::clone(&stop));
     let node = exchange(node, data, &stop);
+    operations.exchange(Arc::clone(&node));
     listening.open();
     // A client that has read the banner can read the data.
-    print_banner(&settings, &listening, backend_name, fallback.as_deref(), keys, &report.duration);
+    let banner = Banner { settings: &settings, listening: &listening, http: &port_addresses };
+    banner.print(backend_name, fallback.as_deref(), keys, &report.duration);
+    lifecycle.ready(&node);
 
     let reports = Reports::new(node, Arc::clone(log));
     let checkpoint_thread = start_checkpointer(&checkpointer, reports)?;
     let how = stop.wait();
+    lifecycle.stopping();
+    operations.stops();
     tracing::info!("stopping: no new connections, finishing replies");
     let failure = io_threads.join();
     listening.close();
@@ -134,6 +157,15 @@ pub fn run(
     }
     tracing::info!("stopped; the log is complete");
     Ok(())
+}
+
+/// Opens the port for operations, unless it has no addresses.
+fn open_port(listeners: Listeners, state: &State) -> Result<Option<Port>, RunError> {
+    if listeners.is_empty() {
+        return Ok(None);
+    }
+    let port = Port::start(listeners, state.clone());
+    port.map(Some).map_err(starting("the port for operations"))
 }
 
 /// What is not about data.
@@ -365,28 +397,34 @@ fn count_keys(recovered: &Recovered) -> u64 {
     (0..recovered.keyspace.databases()).map(|db| tx.len(db) as u64).sum()
 }
 
-fn print_banner(
-    settings: &Settings,
-    listening: &Listening,
-    backend: &str,
-    fallback: Option<&str>,
-    keys: u64,
-    recovery: &Duration,
-) {
-    let mut banner = format!("Ladon {}\n", env!("CARGO_PKG_VERSION"));
-    for (protocol, name) in [(Protocol::Resp, "RESP"), (Protocol::Iproto, "IPROTO")] {
-        let addresses = listening.addresses(protocol);
-        if !addresses.is_empty() {
-            let _ = writeln!(banner, "  {name:<9} {}", addresses.join(", "));
+/// Where the server can be reached, for the first lines of its output.
+struct Banner<'a> {
+    settings: &'a Settings,
+    listening: &'a Listening,
+    http: &'a [String],
+}
+
+impl Banner<'_> {
+    fn print(&self, backend: &str, fallback: Option<&str>, keys: u64, recovery: &Duration) {
+        let settings = self.settings;
+        let mut banner = format!("Ladon {}\n", env!("CARGO_PKG_VERSION"));
+        let resp = self.listening.addresses(Protocol::Resp);
+        let iproto = self.listening.addresses(Protocol::Iproto);
+        for (name, addresses) in [("RESP", &resp[..]), ("IPROTO", &iproto), ("HTTP", self.http)] {
+            if !addresses.is_empty() {
+                let _ = writeln!(banner, "  {name:<9} {}", addresses.join(", "));
+            }
         }
+        let all = [&resp[..], &iproto, self.http].concat().join(", ");
+        tracing::info!("ready: {keys} keys, listening on {all}");
+        let fallback = fallback.map_or(String::new(), |reason| format!(" (io_uring: {reason})"));
+        let threads = settings.io_threads();
+        let _ = writeln!(banner, "  backend   {backend}{fallback}, {threads} IO threads");
+        let _ = writeln!(banner, "  data      {}, gate {}", settings.data(), settings.gate());
+        let _ = writeln!(banner, "  recovered {keys} keys in {:.3} s", recovery.as_secs_f64());
+        print!("{banner}");
+        let _ = io::Write::flush(&mut io::stdout());
     }
-    let fallback = fallback.map_or(String::new(), |reason| format!(" (io_uring: {reason})"));
-    let _ =
-        writeln!(banner, "  backend   {backend}{fallback}, {} IO threads", settings.io_threads());
-    let _ = writeln!(banner, "  data      {}, gate {}", settings.data(), settings.gate());
-    let _ = writeln!(banner, "  recovered {keys} keys in {:.3} s", recovery.as_secs_f64());
-    print!("{banner}");
-    let _ = io::Write::flush(&mut io::stdout());
 }
 
 /// Randomness from the system, for values that need not be secret.

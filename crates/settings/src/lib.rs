@@ -37,7 +37,7 @@ mod words;
 
 pub use endpoint::Endpoint;
 pub use glob::Glob;
-pub use load::{LoadError, Loader, Note};
+pub use load::{LoadError, Loader, Note, lines_for_log};
 pub use origin::Origin;
 pub use output_limits::{OutputClass, OutputLimit};
 pub use rewrite::{RewriteError, Source};
@@ -46,5 +46,7 @@ pub use set::SetError;
 pub use setting::{Setting, When};
 pub use settings::Settings;
 pub use table::{Id, TABLE, lookup};
-pub use typed::{Access, ClientMemory, EvictionPolicy, FirstChannels, IoBackend, LogLevel};
+pub use typed::{
+    Access, ClientMemory, EvictionPolicy, FirstChannels, IoBackend, LogFormat, LogLevel,
+};
 pub use users::UserLine;
