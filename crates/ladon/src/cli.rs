@@ -40,6 +40,8 @@ pub fn command() -> Command {
             "Ask the server that these settings describe whether it answers: a health check",
         )))
         .subcommand(crate::space::command())
+        .subcommand(crate::cli_files::completions_command())
+        .subcommand(crate::cli_files::man_command())
         .subcommand(Command::new("version").about("Print the version"))
 }
 

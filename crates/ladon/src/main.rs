@@ -6,6 +6,7 @@
 mod allocator;
 mod check;
 mod cli;
+mod cli_files;
 mod config;
 mod dump;
 mod exit;
@@ -35,6 +36,8 @@ fn main() -> ExitCode {
         }
     };
     let exit = match matches.subcommand() {
+        Some(("completions", matches)) => cli_files::completions(matches),
+        Some(("man", matches)) => cli_files::man(matches),
         Some(("check", matches)) => check::run(matches),
         Some(("dump", matches)) => dump::run(matches),
         Some(("config", matches)) => config::run(matches),

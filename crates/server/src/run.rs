@@ -5,6 +5,7 @@ use crate::assembly::{Assembly, dataset, node_over};
 use crate::checkpointer::Checkpointer;
 use crate::configured_users::{self, UsersError};
 use crate::dropper::Dropper;
+use crate::exposure;
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{Listening, bind};
 use crate::loading::{load, nothing_yet};
@@ -130,6 +131,7 @@ pub fn run(
     let node = exchange(node, data, &stop);
     operations.exchange(Arc::clone(&node));
     listening.open();
+    exposure::warn_of(&settings, &listening);
     // A client that has read the banner can read the data.
     let banner = Banner { settings: &settings, listening: &listening, http: &port_addresses };
     banner.print(backend_name, fallback.as_deref(), keys, &report.duration);

@@ -52,8 +52,6 @@ fn clients(node: &Node, census: &Census, out: &mut Out<'_>) -> Done {
     let clients = census.clients;
     out.gauge("redis_connected_clients", "Connections.", clients.connected)?;
     out.gauge("redis_blocked_clients", "Connections that wait.", clients.blocked)?;
-    out.gauge("redis_pubsub_clients", "Connections with subscriptions.", clients.subscribed)?;
-    out.gauge("redis_watching_clients", "Connections that watch keys.", clients.watching)?;
     out.gauge("redis_tracking_clients", "Tracking connections.", node.tracking.clients())?;
     let help = "Longest input buffer.";
     out.gauge("redis_client_recent_max_input_buffer_bytes", help, clients.query_bytes_max)?;
@@ -87,9 +85,6 @@ fn memory(node: &Node, out: &mut Out<'_>) -> Done {
         out.gauge("redis_mem_fragmentation_ratio", "RSS by used memory.", ratio)?;
         let bytes = resident as i64 - used as i64;
         out.gauge("redis_mem_fragmentation_bytes", "RSS beyond used memory.", bytes)?;
-    }
-    if let Some(machine) = facts.machine_memory_bytes {
-        out.gauge("redis_total_system_memory_bytes", "The machine's memory.", machine)?;
     }
     let objects = node.lazy_free.pending.load(Relaxed);
     out.gauge("redis_lazyfree_pending_objects", "Values to free.", objects)
@@ -137,15 +132,22 @@ fn stats(node: &Node, out: &mut Out<'_>) -> Done {
         ("redis_evicted_keys", "Keys evicted.", total(|it| it.evicted_keys.get())),
         ("redis_net_input_bytes", "Bytes received.", total(|it| it.net_input_bytes.get())),
         ("redis_net_output_bytes", "Bytes sent.", total(|it| it.net_output_bytes.get())),
-        ("redis_total_reads_processed", "Reads.", total(|it| it.reads_processed.get())),
-        ("redis_total_writes_processed", "Writes.", total(|it| it.writes_processed.get())),
     ] {
         out.counter(name, help, count)?;
     }
     let rejected = node.rejected_connections.load(Relaxed);
     out.counter("redis_rejected_connections", "Connections refused.", rejected)?;
-    let per_second = node.rates().commands;
-    out.gauge("redis_instantaneous_ops_per_sec", "Commands a second.", per_second)?;
+    // These are gauges there, too.
+    for (name, help, count) in [
+        ("redis_total_reads_processed", "Reads.", total(|it| it.reads_processed.get())),
+        ("redis_total_writes_processed", "Writes.", total(|it| it.writes_processed.get())),
+        ("redis_total_error_replies", "Error replies.", total(|it| it.error_replies.get())),
+        ("redis_tracking_total_keys", "Keys tracked.", node.tracking.keys() as u64),
+        ("redis_tracking_total_items", "Readers tracked.", node.tracking.items() as u64),
+        ("redis_tracking_total_prefixes", "Prefixes tracked.", node.tracking.prefixes() as u64),
+    ] {
+        out.gauge(name, help, count)?;
+    }
     let channels = node.pubsub.names(Kind::Channel);
     out.gauge("redis_pubsub_channels", "Channels with subscribers.", channels)?;
     let patterns = node.pubsub.names(Kind::Pattern);
