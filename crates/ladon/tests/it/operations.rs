@@ -4,6 +4,7 @@ use crate::common::ladon;
 use crate::live::{call, ok, pong};
 use crate::sick_disk::{SOON, SickDisk};
 use ladon_crash::{Launch, Server};
+use ladon_resp::client::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -86,7 +87,7 @@ fn metrics_are_well_formed_and_say_what_happened() {
     }
     assert_eq!(call(&mut client, &["SELECT", "2"]), ok());
     assert_eq!(call(&mut client, &["SET", "other", "v"]), ok());
-    assert!(call(&mut client, &["GET", "nosuch"]).is_null());
+    assert_eq!(call(&mut client, &["GET", "nosuch"]), Value::Null);
     assert!(call(&mut client, &["INCR", "other"]).is_error());
     let (status, text) = get(&watched.socket, "/metrics", "");
     assert_eq!(status, 200);
