@@ -64,7 +64,8 @@ impl Port {
     pub fn start(listeners: Listeners, state: State) -> io::Result<Port> {
         let (stop, stopped) = watch::channel(false);
         let settings = Arc::clone(&state.0.node().settings);
-        if listeners.is_open_to_others() && access::is_protected(&settings) {
+        let users = state.0.node().accounts.users();
+        if listeners.is_open_to_others() && access::is_protected(&settings, &users) {
             tracing::warn!(
                 "http-admin listens on {} without a password: protected mode refuses other \
                  machines; set http-admin-password or requirepass",

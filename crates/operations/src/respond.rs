@@ -11,9 +11,12 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response, StatusCode};
+use ladon_identity::Users;
+use ladon_kernel::access::Accounts;
 use ladon_kernel::node::Node;
 use ladon_kernel::statistics::failed_logins;
 use ladon_settings::Settings;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,13 +62,27 @@ pub struct Port {
     state: State,
     texts: Texts,
     settings: Arc<Settings>,
+    /// The users, and the number of their last change.
+    users: Mutex<(u64, Arc<Users>)>,
 }
 
 impl Port {
     /// Over this state.
     pub fn new(state: State, texts: Texts) -> Port {
-        let settings = Arc::clone(&state.0.node().settings);
-        Port { state, texts, settings }
+        let node = state.0.node();
+        let settings = Arc::clone(&node.settings);
+        let users = Mutex::new((node.accounts.generation(), node.accounts.users()));
+        Port { state, texts, settings, users }
+    }
+
+    /// Asks for the users, which takes a lock that IO threads know, after they have changed only.
+    fn users(&self, accounts: &Accounts) -> Arc<Users> {
+        let mut users = self.users.lock();
+        let generation = accounts.generation();
+        if users.0 != generation {
+            *users = (generation, accounts.users());
+        }
+        Arc::clone(&users.1)
     }
 
     /// Answers a request. Takes time only where it says so: for a text, or a wrong password.
@@ -74,7 +91,9 @@ impl Port {
             return refusal;
         }
         let authorization = request.headers.get(AUTHORIZATION).map(|value| value.as_bytes());
-        let access = Access::of(&self.settings, peer, authorization);
+        let node = self.state.0.node();
+        let users = (&*self.users(&node.accounts), &node.accounts.commands);
+        let access = Access::of(&self.settings, users, peer, authorization);
         if access == Access::Protected {
             return text(
                 StatusCode::FORBIDDEN,
@@ -174,8 +193,8 @@ fn said(said: Said) -> Answer {
 }
 
 fn unauthorized() -> Answer {
-    let wanted = "a password is needed: Authorization: Bearer PASSWORD, or Basic with the user \
-                  'default'\n";
+    let wanted = "a password is needed: Authorization: Bearer PASSWORD, or Basic with a user \
+                  who may run INFO\n";
     let mut answer = text(StatusCode::UNAUTHORIZED, wanted);
     let challenge = hyper::header::HeaderValue::from_static("Basic realm=\"ladon\"");
     answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);

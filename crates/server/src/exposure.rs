@@ -2,19 +2,19 @@
 
 use crate::listening::Listening;
 use crate::protocol::Protocol;
-use ladon_settings::Settings;
+use ladon_kernel::shared::Shared;
 use std::net::SocketAddr;
 
 /// Warns if other machines can connect and no password is set: either they are refused, which
 /// somebody will wonder about, or they may do everything.
-pub(crate) fn warn_of(settings: &Settings, listening: &Listening) {
-    if !settings.requirepass().is_empty() {
+pub(crate) fn warn_of(node: &Shared, listening: &Listening) {
+    if !node.accounts.users().default_user().needs_no_password() {
         return;
     }
     let addresses = listening.addresses(Protocol::Resp);
     let open: Vec<&str> =
         addresses.iter().map(String::as_str).filter(|it| is_open_to_others(it)).collect();
-    if let Some(text) = warning(&open.join(", "), settings.protected_mode()) {
+    if let Some(text) = warning(&open.join(", "), node.settings.protected_mode()) {
         tracing::warn!("{text}");
     }
 }

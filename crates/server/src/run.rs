@@ -131,7 +131,7 @@ pub fn run(
     let node = exchange(node, data, &stop);
     operations.exchange(Arc::clone(&node));
     listening.open();
-    exposure::warn_of(&settings, &listening);
+    exposure::warn_of(node.shared(), &listening);
     // A client that has read the banner can read the data.
     let banner = Banner { settings: &settings, listening: &listening, http: &port_addresses };
     banner.print(backend_name, fallback.as_deref(), keys, &report.duration);

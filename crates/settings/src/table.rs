@@ -69,7 +69,7 @@ settings! {
         /// Where to answer HTTP requests about the server itself (`/metrics`, `/healthz`, `/readyz`):
         /// addresses with a port, or unix sockets; `off` or nothing for nowhere.
         http_admin: Vec<Endpoint> = Setting::new("http-admin", Kind::Endpoints, "").restart();
-        /// Password for `/metrics`; empty for that of the default user, `requirepass`.
+        /// Password for `/metrics`; if it is empty, the users log in there who may run `INFO`.
         http_admin_password: Arc<String> = Setting::text("http-admin-password", "").sensitive();
         /// Addresses to listen on, without the port; `-` in front of one that may be missing. Sets
         /// a part of `resp`.

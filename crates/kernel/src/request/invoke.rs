@@ -13,7 +13,6 @@ use crate::ctx::{Ctx, Data};
 use crate::long::long_reply::LongReply;
 use crate::node::Node;
 use crate::request::outcome::{Flow, Outcome};
-use crate::statistics::failed_logins;
 use crate::statistics::timing::Started;
 use crate::tracking::remember;
 use ladon_engine::{Locks, Scratch, Tx};
@@ -119,7 +118,6 @@ pub(crate) fn count_failure(ctx: &mut Ctx<'_>, id: CommandId, text: &str) {
     );
     ctx.local.stats.command(id).failed.add(1);
     ctx.local.stats.count_error(text.as_bytes());
-    failed_logins::note(text, &ctx.session.info, ctx.now_ms);
     if let Some(begun) = &mut ctx.local.undoable {
         begun.failed(id, text);
     }

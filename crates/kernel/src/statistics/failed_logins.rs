@@ -1,19 +1,7 @@
-//! Failed logins in the server's log: from where, and not too often.
+//! Failed logins over other protocols than Redis' in the server's log: from where, and not too often.
 
-use crate::client::clients::ClientInfo;
 use ladon_platform::{Seldom, seldom};
 use std::time::Duration;
-
-/// How the reply to a wrong password begins, in Redis' protocol.
-const WRONG: &str = "WRONGPASS";
-
-/// Notes an error reply of this client, if it says that a login has failed.
-#[cold]
-pub(crate) fn note(text: &str, info: &ClientInfo, now_ms: u64) {
-    if text.starts_with(WRONG) {
-        tell(&info.addr, info.id, now_ms);
-    }
-}
 
 /// Says that a client has given a wrong name or password, which are not shown.
 #[cold]

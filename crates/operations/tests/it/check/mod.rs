@@ -79,7 +79,7 @@ fn responder() -> &'static Responder {
             threads: vec![ThreadHandle::new(|| {})],
             run_id: "0".repeat(40),
             io_backend: "none".to_owned(),
-            commands: table.len(),
+            table,
         };
         let state = State::new(Arc::new(Node::new(Shared::new(parts), data, table)));
         let texts = Texts::start(state.clone()).expect("a thread");
