@@ -192,6 +192,8 @@ where
         .header_read_timeout(HEAD_TIME_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
+        // `printf 'GET ...' | nc -N` gets its answer, too.
+        .half_close(true)
         .keep_alive(false);
     // What goes wrong is the client's own affair.
     let _ = tokio::time::timeout(LIFETIME_MAX, http.serve_connection(io, service)).await;

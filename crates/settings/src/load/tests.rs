@@ -229,7 +229,7 @@ fn rewriting_keeps_a_redis_conf_and_updates_its_lines() {
             ("slowlog-max-len", "5"),
         ])
         .unwrap();
-    settings.rewrite().unwrap();
+    settings.rewrite(&[]).unwrap();
     assert_eq!(
         fs::read_to_string(&path).unwrap(),
         "# mine\nmaxmemory 2gb\nsave 60 1\nsave 30 2\n# between\npidfile /x\n\
@@ -242,7 +242,7 @@ fn rewriting_keeps_a_redis_conf_and_updates_its_lines() {
     let again = load(&path);
     assert_eq!(again.get(&["*"]), settings.get(&["*"]));
     let before = fs::read_to_string(&path).unwrap();
-    again.rewrite().unwrap();
+    again.rewrite(&[]).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file stays");
 }
@@ -258,7 +258,7 @@ fn rewriting_keeps_a_toml_file_and_updates_its_keys() {
     let settings = loader.finish().unwrap().0;
     let pairs = [("gate", "fsync"), ("timeout", "6"), ("maxmemory", "2gb"), ("save", "60 1")];
     settings.set_many(&pairs).unwrap();
-    settings.rewrite().unwrap();
+    settings.rewrite(&[]).unwrap();
     assert_eq!(
         fs::read_to_string(&path).unwrap(),
         "# mine\ntimeout = 6 # seconds\n\n# the gate\ngate = \"fsync\"\n\
@@ -271,7 +271,7 @@ fn rewriting_keeps_a_toml_file_and_updates_its_keys() {
 
 #[test]
 fn rewriting_without_a_file_fails_in_redis_words() {
-    let error = Settings::new().rewrite().unwrap_err();
+    let error = Settings::new().rewrite(&[]).unwrap_err();
     assert_eq!(error.to_string(), "The server is running without a config file");
     let directory = TempDir::new().unwrap();
     let path = write(&directory, "redis.conf", "");
@@ -279,6 +279,6 @@ fn rewriting_without_a_file_fails_in_redis_words() {
     loader.redis_conf(&path);
     let settings = loader.finish().unwrap().0;
     drop(directory);
-    let error = settings.rewrite().unwrap_err().to_string();
+    let error = settings.rewrite(&[]).unwrap_err().to_string();
     assert!(error.starts_with("Rewriting config file: "), "{error}");
 }
