@@ -47,7 +47,7 @@ stop_server() {
 start_in_chroot() {
     local root=$1 user command
     user=$(chroot "$root" id -u ladon)
-    command=$(sed -n 's/^ExecStart=//p' "$root/lib/systemd/system/ladon.service")
+    command=$(sed -n 's/^ExecStart=//p' "$root/usr/lib/systemd/system/ladon.service")
     install -d -m 0700 -o "$user" -g "$user" "$root/var/lib/ladon" "$root/run/ladon"
     # shellcheck disable=SC2086
     chroot --userspec=ladon:ladon "$root" $command --port 16379 --http-admin 127.0.0.1:19121 &
@@ -64,7 +64,7 @@ test_deb() {
     lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$deb"
     say "systemd-analyze"
     dpkg-deb -x "$deb" "$work/files"
-    local unit=$work/files/lib/systemd/system/ladon.service
+    local unit=$work/files/usr/lib/systemd/system/ladon.service
     sed -i "s|^ExecStart=/usr/bin/ladon|ExecStart=$work/files/usr/bin/ladon|" "$unit"
     systemd-analyze verify --man=no "$unit"
     local exposure

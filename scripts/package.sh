@@ -8,6 +8,7 @@
 #   scripts/package.sh            all of them
 #
 # LADON_PROFILE=fast takes another build profile, to try the packages without the long link.
+# LADON_NO_BUILD=1 takes the program that is there.
 # Needs cargo-deb and cargo-cyclonedx (cargo install, see --tools), umoci for the image, and binutils.
 #
 #   scripts/package.sh --tools    installs what is missing
@@ -45,8 +46,8 @@ need() {
 
 # The program, and what it says about itself.
 build() {
+    [[ ${LADON_NO_BUILD:-} == 1 ]] || cargo build --locked --profile "$profile" --bin ladon
     [[ -e $out/.built-$profile && $out/.built-$profile -nt $built/ladon ]] && return
-    cargo build --locked --profile "$profile" --bin ladon
     rm -rf "$out/man" "$out/completions"
     mkdir -p "$out/man" "$out/completions"
     local program=$built/ladon
@@ -172,7 +173,7 @@ for part in "$@"; do
     case "$part" in
         --tools) tools ;;
         deb | tarball | image | sbom) "$part" ;;
-        -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0" ;;
+        -h | --help) sed -n '2,16s/^# \{0,1\}//p' "$0" ;;
         *) echo "scripts/package.sh: '$part' is not a package; use deb, tarball, image, sbom" >&2; exit 2 ;;
     esac
 done
