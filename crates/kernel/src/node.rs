@@ -246,6 +246,7 @@ impl Node {
         self.used_bytes_peak.store(self.used_memory(), Relaxed);
         self.accounts.denials.lock().reset_denials();
         self.exceeded.reset();
+        self.sync_times.reset();
         *self.sampler.lock() = Sampler::default();
     }
 }

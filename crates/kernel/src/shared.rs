@@ -22,6 +22,7 @@ use crate::statistics::hot_keys::HotKeys;
 use crate::statistics::latency_events::LatencyEvents;
 use crate::statistics::rates::{Rates, Sampler};
 use crate::statistics::stats::ThreadStats;
+use crate::statistics::sync_times::SyncTimes;
 use crate::tracking::registry::{self as trackers, Tracking};
 use ladon_engine::TransactionLimits;
 use ladon_platform::{Clock, Process, SystemProcess};
@@ -89,6 +90,8 @@ pub struct Shared {
     pub hot_keys: HotKeys,
     /// Delays that were observed; shared with the code that may observe one.
     pub latency_events: Arc<LatencyEvents>,
+    /// How long the disk takes to sync; shared with the code that does it.
+    pub sync_times: Arc<SyncTimes>,
     /// The process and its machine.
     pub process: Arc<dyn Process>,
     /// Applies other consequences of changed settings, where there are any.
@@ -169,6 +172,7 @@ impl Shared {
             stats: threads.iter().map(|_| Arc::new(ThreadStats::new(parts.table.len()))).collect(),
             started_ms: parts.clock.unix_ms(),
             latency_events: Arc::new(LatencyEvents::new(Arc::clone(&parts.settings))),
+            sync_times: Arc::default(),
             command_logs: CommandLogs::default(),
             hot_keys: HotKeys::new(threads.len()),
             tracking: Arc::new(Tracking::new(Arc::clone(&pubsub), Arc::clone(&parts.settings))),

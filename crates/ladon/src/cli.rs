@@ -38,7 +38,12 @@ pub fn command() -> Command {
         )
         .subcommand(import_command())
         .subcommand(export_command())
+        .subcommand(with_settings(Command::new("ping").about(
+            "Ask the server that these settings describe whether it answers: a health check",
+        )))
         .subcommand(crate::space::command())
+        .subcommand(crate::cli_files::completions_command())
+        .subcommand(crate::cli_files::man_command())
         .subcommand(Command::new("version").about("Print the version"))
 }
 
@@ -185,6 +190,10 @@ pub fn load(matches: &ArgMatches) -> Result<(Settings, Vec<Note>), LoadError> {
     if let Some(path) = matches.get_one::<PathBuf>("redis-conf") {
         loader.redis_conf(path);
     }
+    loader.environment(std::env::vars_os().filter_map(|(name, value)| {
+        // What is not UTF-8 is no setting of ours.
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    }));
     // In the order of the command line, so that of two that say the same the later wins.
     let mut flags: Vec<(usize, &str, String)> = Vec::new();
     for setting in TABLE {

@@ -6,6 +6,7 @@
 mod allocator;
 mod check;
 mod cli;
+mod cli_files;
 mod config;
 mod dump;
 mod exit;
@@ -14,11 +15,13 @@ mod import;
 mod logging;
 mod output;
 mod panics;
+mod ping;
 mod progress;
 mod readable;
 mod serve;
 mod signals;
 mod space;
+mod systemd;
 
 use exit::Exit;
 use std::process::ExitCode;
@@ -36,11 +39,14 @@ fn main() -> ExitCode {
         }
     };
     let exit = match matches.subcommand() {
+        Some(("completions", matches)) => cli_files::completions(matches),
+        Some(("man", matches)) => cli_files::man(matches),
         Some(("check", matches)) => check::run(matches),
         Some(("dump", matches)) => dump::run(matches),
         Some(("export", matches)) => export::run(matches),
         Some(("import", matches)) => import::run(matches),
         Some(("config", matches)) => config::run(matches),
+        Some(("ping", matches)) => ping::run(matches),
         Some(("space", matches)) => space::run(matches),
         Some(("version", _)) => version(),
         Some(("serve", matches)) => serve::run(matches),

@@ -2,13 +2,14 @@
 
 use crate::cli;
 use crate::exit::Exit;
+use crate::systemd::Systemd;
 use crate::{allocator, logging, panics, signals};
 use clap::ArgMatches;
 use ladon_log::{OpenError, RecoverError};
 use ladon_net::ListenError;
 use ladon_platform::allow_open_files;
 use ladon_server::{Reload, RunError, StopSignal};
-use ladon_settings::Settings;
+use ladon_settings::{Settings, lines_for_log};
 use std::io;
 use std::sync::Arc;
 
@@ -45,8 +46,8 @@ pub fn run(matches: &ArgMatches) -> Exit {
         return Exit::Refused;
     }
     panics::abort_from_now_on();
-    for note in notes {
-        tracing::warn!("{note}");
+    for line in lines_for_log(&notes) {
+        tracing::warn!("{line}");
     }
     make_room_for_clients(&settings);
     let stop = Arc::new(StopSignal::default());
@@ -54,7 +55,7 @@ pub fn run(matches: &ArgMatches) -> Exit {
     let ended = match signals::watch(Arc::clone(&stop), Arc::clone(&reload)) {
         Ok(()) => {
             let process = Arc::new(allocator::process());
-            ladon_server::run(Arc::clone(&settings), stop, &reload, process)
+            ladon_server::run(Arc::clone(&settings), stop, &reload, process, &Systemd)
         }
         Err(error) => Err(RunError::Start { what: "the signal handler".to_owned(), error }),
     };
@@ -70,21 +71,18 @@ pub fn run(matches: &ArgMatches) -> Exit {
     exit_of(&error)
 }
 
-/// Takes the password of IPROTO's `admin` from where no other process can see it, unless it was
-/// given.
+/// Takes the password of IPROTO's `admin` from its file, unless it was given.
 fn take_admin_password(settings: &Settings) -> Result<(), String> {
     if !settings.iproto_admin_password().is_empty() {
         return Ok(());
     }
     let file = settings.iproto_admin_password_file();
-    let password = if file.is_empty() {
-        let Ok(password) = std::env::var("LADON_IPROTO_ADMIN_PASSWORD") else { return Ok(()) };
-        password
-    } else {
-        std::fs::read_to_string(&file).map_err(|error| {
-            format!("cannot read {file}, which iproto-admin-password-file names: {error}")
-        })?
-    };
+    if file.is_empty() {
+        return Ok(());
+    }
+    let password = std::fs::read_to_string(&file).map_err(|error| {
+        format!("cannot read {file}, which iproto-admin-password-file names: {error}")
+    })?;
     let password = password.trim_end_matches(['\r', '\n']).to_owned();
     let set = settings.set_many(&[("iproto-admin-password", password)]);
     set.map(drop).map_err(|error| error.to_string())
@@ -93,14 +91,15 @@ fn take_admin_password(settings: &Settings) -> Result<(), String> {
 /// As Redis does: rather fewer connections than ones that fail for want of a file descriptor.
 fn make_room_for_clients(settings: &Settings) {
     let threads = FILES_OF_IO_THREAD * settings.io_threads() as u64;
-    let listeners = settings.resp().len() + settings.iproto().len();
-    let tls = match settings.has_tls() {
-        true => {
-            ladon_server::HALF_OPEN_MAX + settings.resp_tls().len() + settings.iproto_tls().len()
-        }
-        false => 0,
-    };
-    let others = OTHER_FILES + threads + (listeners + tls) as u64;
+    let mut listeners = settings.resp().len() + settings.iproto().len();
+    if settings.has_tls() {
+        listeners +=
+            ladon_server::HALF_OPEN_MAX + settings.resp_tls().len() + settings.iproto_tls().len();
+    }
+    if !settings.http_admin().is_empty() {
+        listeners += settings.http_admin().len() + ladon_server::HTTP_ADMIN_FILES;
+    }
+    let others = OTHER_FILES + threads + listeners as u64;
     let wanted = settings.maxclients() as u64 + others;
     let allowed = allow_open_files(wanted);
     if allowed >= wanted {

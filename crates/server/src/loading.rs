@@ -101,7 +101,8 @@ fn open(shared: &Shared, noted: &Loading) -> Result<Recovered, RunError> {
         ..LogOptions::default()
     };
     let clock = &shared.clock;
-    let disk = TimedDisk::new(SystemDisk, Arc::clone(clock), Arc::clone(&shared.latency_events));
+    let (events, syncs) = (Arc::clone(&shared.latency_events), Arc::clone(&shared.sync_times));
+    let disk = TimedDisk::new(SystemDisk, Arc::clone(clock), events, syncs);
     let (data, seed) = (settings.data(), random_u64());
     let dir = DataDir::open(Arc::new(disk), Arc::clone(clock), Path::new(&data), options, seed)?;
     let workers = thread::available_parallelism().map_or(1, usize::from);

@@ -5,6 +5,7 @@ use crate::assembly::{Assembly, dataset, node_over};
 use crate::checkpointer::Checkpointer;
 use crate::configured_users::{self, UsersError};
 use crate::dropper::Dropper;
+use crate::exposure;
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{Listening, bind};
 use crate::loading::{load, nothing_yet};
@@ -23,6 +24,7 @@ use ladon_kernel::node::Node;
 use ladon_kernel::shared::Shared;
 use ladon_log::{LogError, OpenError, RecoverError, RecoveryReport};
 use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError};
+use ladon_operations::{Listeners, Port, PortError, State};
 use ladon_platform::{Clock, Process, SystemClock};
 use ladon_settings::{IoBackend, Settings};
 use ladon_tls::{TlsBackend, TlsError};
@@ -51,6 +53,9 @@ pub enum RunError {
     /// TLS cannot be used as the settings say.
     #[error("cannot use TLS: {0}")]
     Tls(#[from] TlsError),
+    /// The port for operations cannot be opened.
+    #[error(transparent)]
+    Operations(#[from] PortError),
     /// The data directory cannot be used.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -76,6 +81,14 @@ pub enum RunError {
     Thread(String),
 }
 
+/// What becomes of the server, for whoever supervises its process.
+pub trait Lifecycle {
+    /// Clients are served, and all data is there.
+    fn ready(&self, node: &Arc<Node>);
+    /// It stops.
+    fn stopping(&self);
+}
+
 /// Runs a server until `stop` is requested, and prints the banner when it is ready. It reads files
 /// again when `reload` is requested. `process` is the process that the server runs in.
 ///
@@ -86,9 +99,12 @@ pub fn run(
     stop: Arc<StopSignal>,
     reload: &Reload,
     process: Arc<dyn Process>,
+    lifecycle: &dyn Lifecycle,
 ) -> Result<(), RunError> {
     let tls = settings.has_tls().then(|| tls::options(&settings).load()).transpose()?;
     let listeners = bind(&settings)?;
+    let port_listeners = ladon_operations::bind(&settings)?;
+    let port_addresses = port_listeners.addresses();
     let Backends { backends, fallback, name: backend_name } = open_backends(&settings)?;
     let listening = Arc::new(Listening::new(listeners, backends[0].waker()));
     let shared = shared(&settings, process, &listening, &backends);
@@ -109,6 +125,9 @@ pub fn run(
     });
     let io_threads = parts.start(backends, &listening)?;
 
+    let operations = State::new(Arc::clone(&node));
+    let _port = open_port(port_listeners, &operations)?;
+
     let loaded = load(node.shared(), progress, &listening, &stop);
     let Some(recovered) = loaded.transpose() else {
         // Their error has nothing to say any more.
@@ -128,13 +147,19 @@ pub fn run(
     recovered.keyspace.allow_compaction();
     let (data, checkpointer) = dataset(node.shared(), &recovered, keys, Arc::clone(&stop));
     let node = exchange(node, data, &stop);
+    operations.exchange(Arc::clone(&node));
     listening.open();
+    exposure::warn_of(node.shared(), &listening);
     // A client that has read the banner can read the data.
-    print_banner(&settings, &listening, backend_name, fallback.as_deref(), keys, &report.duration);
+    let banner = Banner { settings: &settings, listening: &listening, http: &port_addresses };
+    banner.print(backend_name, fallback.as_deref(), keys, &report.duration);
+    lifecycle.ready(&node);
 
     let reports = Reports::new(node, Arc::clone(log));
     let checkpoint_thread = start_checkpointer(&checkpointer, reports)?;
     let how = stop.wait();
+    lifecycle.stopping();
+    operations.stops();
     tracing::info!("stopping: no new connections, finishing replies");
     let failure = io_threads.join();
     listening.close();
@@ -152,6 +177,15 @@ pub fn run(
     }
     tracing::info!("stopped; the log is complete");
     Ok(())
+}
+
+/// Opens the port for operations, unless it has no addresses.
+fn open_port(listeners: Listeners, state: &State) -> Result<Option<Port>, RunError> {
+    if listeners.is_empty() {
+        return Ok(None);
+    }
+    let port = Port::start(listeners, state.clone());
+    port.map(Some).map_err(starting("the port for operations"))
 }
 
 /// What is not about data.
@@ -383,28 +417,37 @@ fn count_keys(recovered: &Recovered) -> u64 {
     (0..recovered.keyspace.databases()).map(|db| tx.len(db) as u64).sum()
 }
 
-fn print_banner(
-    settings: &Settings,
-    listening: &Listening,
-    backend: &str,
-    fallback: Option<&str>,
-    keys: u64,
-    recovery: &Duration,
-) {
-    let mut banner = format!("Ladon {}\n", env!("CARGO_PKG_VERSION"));
-    for kind in ListenerKind::ALL {
-        let addresses = listening.addresses(kind);
-        if !addresses.is_empty() {
-            let _ = writeln!(banner, "  {:<9} {}", kind.name(), addresses.join(", "));
+/// Where the server can be reached, for the first lines of its output.
+struct Banner<'a> {
+    settings: &'a Settings,
+    listening: &'a Listening,
+    http: &'a [String],
+}
+
+impl Banner<'_> {
+    fn print(&self, backend: &str, fallback: Option<&str>, keys: u64, recovery: &Duration) {
+        let settings = self.settings;
+        let mut banner = format!("Ladon {}\n", env!("CARGO_PKG_VERSION"));
+        let of_kind = |kind: ListenerKind| (kind.name(), self.listening.addresses(kind));
+        let mut listeners: Vec<(&str, Vec<String>)> = ListenerKind::ALL.map(of_kind).to_vec();
+        listeners.push(("HTTP", self.http.to_vec()));
+        listeners.retain(|(_, addresses)| !addresses.is_empty());
+        for (name, addresses) in &listeners {
+            let _ = writeln!(banner, "  {name:<9} {}", addresses.join(", "));
         }
+        let all: Vec<String> = listeners.into_iter().flat_map(|(_, addresses)| addresses).collect();
+        let all = all.join(", ");
+        }
+        let all = [&resp[..], &iproto, self.http].concat().join(", ");
+        tracing::info!("ready: {keys} keys, listening on {all}");
+        let fallback = fallback.map_or(String::new(), |reason| format!(" (io_uring: {reason})"));
+        let threads = settings.io_threads();
+        let _ = writeln!(banner, "  backend   {backend}{fallback}, {threads} IO threads");
+        let _ = writeln!(banner, "  data      {}, gate {}", settings.data(), settings.gate());
+        let _ = writeln!(banner, "  recovered {keys} keys in {:.3} s", recovery.as_secs_f64());
+        print!("{banner}");
+        let _ = io::Write::flush(&mut io::stdout());
     }
-    let fallback = fallback.map_or(String::new(), |reason| format!(" (io_uring: {reason})"));
-    let _ =
-        writeln!(banner, "  backend   {backend}{fallback}, {} IO threads", settings.io_threads());
-    let _ = writeln!(banner, "  data      {}, gate {}", settings.data(), settings.gate());
-    let _ = writeln!(banner, "  recovered {keys} keys in {:.3} s", recovery.as_secs_f64());
-    print!("{banner}");
-    let _ = io::Write::flush(&mut io::stdout());
 }
 
 /// Randomness from the system, for values that need not be secret.

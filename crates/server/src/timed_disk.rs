@@ -1,10 +1,17 @@
-//! A disk that reports slow writes and syncs to `LATENCY`.
+//! A disk that reports slow writes and syncs to `LATENCY`, the lengths of its syncs to the metrics,
+//! and very slow syncs to the server's log.
 
 use ladon_kernel::statistics::latency_events::LatencyEvents;
-use ladon_platform::{Clock, Disk, DiskFile, DiskLock};
+use ladon_kernel::statistics::sync_times::SyncTimes;
+use ladon_platform::{Clock, Disk, DiskFile, DiskLock, Seldom, seldom};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// A sync that takes longer is worth a line of the log: at gate `fsync`, every writer has waited for
+/// it.
+const SLOW_SYNC_NS: u64 = 1_000_000_000;
 
 /// Another disk, timed.
 pub(crate) struct TimedDisk<D> {
@@ -16,6 +23,7 @@ pub(crate) struct TimedDisk<D> {
 struct Watch {
     clock: Arc<dyn Clock>,
     events: Arc<LatencyEvents>,
+    syncs: Arc<SyncTimes>,
 }
 
 impl Watch {
@@ -29,11 +37,41 @@ impl Watch {
         self.events.note(event, milliseconds, self.clock.unix_ms() / 1000);
         result
     }
+
+    /// As `time`, of a sync of `what`.
+    fn time_sync<R>(&self, what: &str, run: impl FnOnce() -> R) -> R {
+        let began_ns = self.clock.monotonic_ns();
+        let result = self.time("fsync", run);
+        let took_ns = self.clock.monotonic_ns().saturating_sub(began_ns);
+        self.syncs.record(took_ns);
+        if took_ns >= SLOW_SYNC_NS {
+            self.tell_of_slow_sync(what, took_ns);
+        }
+        result
+    }
+
+    #[cold]
+    fn tell_of_slow_sync(&self, what: &str, took_ns: u64) {
+        /// A disk that is slow once is slow for a while.
+        static SELDOM: Seldom = Seldom::new(5, Duration::from_secs(60));
+        if let Some(left_out) = SELDOM.may_say(self.clock.unix_ms()) {
+            tracing::warn!(
+                "the disk took {:.1} s to sync {what}: replies at gate fsync waited for it{}",
+                took_ns as f64 / 1e9,
+                seldom::left_out(left_out)
+            );
+        }
+    }
 }
 
 impl<D> TimedDisk<D> {
-    pub(crate) fn new(disk: D, clock: Arc<dyn Clock>, events: Arc<LatencyEvents>) -> TimedDisk<D> {
-        TimedDisk { disk, watch: Watch { clock, events } }
+    pub(crate) fn new(
+        disk: D,
+        clock: Arc<dyn Clock>,
+        events: Arc<LatencyEvents>,
+        syncs: Arc<SyncTimes>,
+    ) -> TimedDisk<D> {
+        TimedDisk { disk, watch: Watch { clock, events, syncs } }
     }
 
     fn watched(&self, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
@@ -71,7 +109,7 @@ impl<D: Disk> Disk for TimedDisk<D> {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.watch.time("fsync", || self.disk.sync_dir(path))
+        self.watch.time_sync("a directory", || self.disk.sync_dir(path))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn DiskLock>> {
@@ -114,7 +152,7 @@ impl DiskFile for TimedFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.watch.time("fsync", || self.file.sync_data())
+        self.watch.time_sync("a file", || self.file.sync_data())
     }
 
     fn is_named(&self, path: &Path) -> io::Result<bool> {
@@ -135,18 +173,21 @@ mod tests {
     use super::*;
     use ladon_platform::{SystemClock, SystemDisk};
     use ladon_settings::Settings;
-    use std::time::Duration;
 
     #[test]
     fn long_syncs_are_noticed() {
         let settings = Arc::new(Settings::new());
         let events = Arc::new(LatencyEvents::new(Arc::clone(&settings)));
-        let disk = TimedDisk::new(SystemDisk, Arc::new(SystemClock), Arc::clone(&events));
+        let syncs = Arc::<SyncTimes>::default();
+        let clock = Arc::new(SystemClock);
+        let disk = TimedDisk::new(SystemDisk, clock, Arc::clone(&events), Arc::clone(&syncs));
         let slow = || std::thread::sleep(Duration::from_millis(3));
-        disk.watch.time("fsync", slow);
+        disk.watch.time_sync("a file", slow);
         assert_eq!(events.all(), []);
+        let (counts, nanoseconds) = syncs.sum();
+        assert!(counts.count() == 1 && nanoseconds >= 3_000_000);
         settings.set_many(&[("latency-monitor-threshold", "2")]).expect("a setting");
-        disk.watch.time("fsync", slow);
+        disk.watch.time_sync("a file", slow);
         assert!(events.history("fsync").expect("noticed").milliseconds_max >= 3);
     }
 }

@@ -38,7 +38,7 @@ mod words;
 
 pub use endpoint::Endpoint;
 pub use glob::Glob;
-pub use load::{LoadError, Loader, Note};
+pub use load::{LoadError, Loader, Note, lines_for_log};
 pub use origin::Origin;
 pub use output_limits::{OutputClass, OutputLimit};
 pub use rewrite::{RewriteError, Source};
@@ -48,6 +48,7 @@ pub use setting::{Setting, When};
 pub use settings::Settings;
 pub use table::{Id, TABLE, lookup};
 pub use typed::{
-    Access, AuthClients, ClientMemory, EvictionPolicy, FirstChannels, IoBackend, LogLevel,
+    Access, AuthClients, ClientMemory, EvictionPolicy, FirstChannels, IoBackend, LogFormat,
+    LogLevel,
 };
 pub use users::UserLine;

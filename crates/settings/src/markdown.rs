@@ -11,8 +11,10 @@ const INTRODUCTION: &str = "\
 <!-- Made by `ladon config --markdown`; `./fix` brings it up to date. -->
 
 Every setting is a flag (`--maxmemory 2gb`), a key of Ladon's TOML file (`--config FILE`), a line
-of an existing redis.conf (`--redis-conf FILE`) and a name for `CONFIG GET` and `CONFIG SET`.
-Later ones of these win over earlier ones: default, TOML file, redis.conf, flag, `CONFIG SET`.
+of an existing redis.conf (`--redis-conf FILE`), a variable of the environment
+(`LADON_MAXMEMORY=2gb`) and a name for `CONFIG GET` and `CONFIG SET`. Later ones of these win over
+earlier ones: default, TOML file, redis.conf, environment, flag, `CONFIG SET`. A variable that ends
+in `_FILE` names a file with the value: `LADON_REQUIREPASS_FILE=/run/secrets/password`.
 `ladon config` prints what is in force and where each value came from.
 
 Sizes are bytes, or take a unit as in Redis: `k`, `m`, `g` are powers of 1000, `kb`, `mb`, `gb`
@@ -50,7 +52,8 @@ start says so. While `appendonly` is `no`, `appendfsync` only says what `appendo
 `include` is followed. What is a setting above is applied. Other directives of Redis 7.2 are named
 with their line at the start: a warning where nobody is worse off, an error that stops the start
 where somebody may rely on what Ladon does not do. Unknown directives and values that cannot be
-read stop it too.
+read stop it too. A server's log names all lines without effect at once; `ladon config --redis-conf
+FILE` says of each why.
 
 | directive | without effect | otherwise | because |
 |---|---|---|---|

@@ -23,6 +23,8 @@ pub enum Origin {
         /// Line, counted from 1.
         line: usize,
     },
+    /// A variable of the environment.
+    Environment(String),
     /// A flag on the command line.
     Flag(String),
     /// `CONFIG SET` on the running server.
@@ -36,6 +38,7 @@ impl fmt::Display for Origin {
             Origin::File { path, line } | Origin::RedisConf { path, line } => {
                 write!(f, "{}:{line}", path.display())
             }
+            Origin::Environment(name) => f.write_str(name),
             Origin::Flag(flag) => write!(f, "--{flag}"),
             Origin::ConfigSet => f.write_str("CONFIG SET"),
         }

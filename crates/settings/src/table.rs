@@ -13,7 +13,7 @@ use crate::setting::Setting;
 use crate::settings::Settings;
 use crate::typed::{
     APPENDFSYNC_NAMES, Access, AuthClients, ClientMemory, EvictionPolicy, FirstChannels,
-    FromSetting, GATE_NAMES, IoBackend, LogLevel,
+    FromSetting, GATE_NAMES, IoBackend, LogFormat, LogLevel,
 };
 use ladon_record::Gate;
 use std::sync::Arc;
@@ -64,9 +64,13 @@ settings! {
         iproto_admin_password: Arc<String> =
             Setting::text("iproto-admin-password", "").sensitive();
         /// File whose content is the password of IPROTO's user `admin`, read at the start.
-        /// Otherwise the environment's LADON_IPROTO_ADMIN_PASSWORD is, if there is one.
         iproto_admin_password_file: String =
             Setting::text("iproto-admin-password-file", "").restart();
+        /// Where to answer HTTP requests about the server itself (`/metrics`, `/healthz`, `/readyz`):
+        /// addresses with a port, or unix sockets; `off` or nothing for nowhere.
+        http_admin: Vec<Endpoint> = Setting::new("http-admin", Kind::Endpoints, "").restart();
+        /// Password for `/metrics`; if it is empty, the users log in there who may run `INFO`.
+        http_admin_password: Arc<String> = Setting::text("http-admin-password", "").sensitive();
         /// Addresses to listen on, without the port; `-` in front of one that may be missing. Sets
         /// a part of `resp`.
         bind: String = Setting::text("bind", "127.0.0.1").part_of("resp").apply();
@@ -377,6 +381,8 @@ settings! {
         );
         /// How much the server writes to its log file.
         loglevel: LogLevel = Setting::choice("loglevel", LogLevel::NAMES, "notice");
+        /// How a message is written: as a line of text, or as an object of JSON in a line.
+        logformat: LogFormat = Setting::choice("logformat", LogFormat::NAMES, "text").restart();
         /// File that the server's messages go to; empty for the standard error output. That of a
         /// redis.conf is not used.
         logfile: String = Setting::text("logfile", "").start();

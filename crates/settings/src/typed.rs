@@ -39,6 +39,20 @@ impl LogLevel {
     pub(crate) const NAMES: &[&str] = &["debug", "verbose", "notice", "warning", "nothing"];
 }
 
+/// How the server writes its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+impl LogFormat {
+    pub(crate) const ALL: [LogFormat; 2] = [LogFormat::Text, LogFormat::Json];
+    pub(crate) const NAMES: &[&str] = &["text", "json"];
+}
+
 /// What moves the bytes of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoBackend {
@@ -212,7 +226,7 @@ macro_rules! word {
     )*};
 }
 
-word!(LogLevel IoBackend Access AuthClients EvictionPolicy FirstChannels);
+word!(LogLevel LogFormat IoBackend Access AuthClients EvictionPolicy FirstChannels);
 
 impl FromSetting for ClientMemory {
     #[inline]

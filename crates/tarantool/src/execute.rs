@@ -67,6 +67,9 @@ pub fn execute(
     if let Err(Ended::Error(told)) = done {
         out.truncate(before);
         thread.local.stats.count_error(told.message.as_bytes());
+        if header.request_type == request_type::AUTH {
+            session.note_failed_login(thread.now_ms);
+        }
         error::write(out, header.sync, version, &told);
     }
     match long {

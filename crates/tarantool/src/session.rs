@@ -9,6 +9,7 @@ use ladon_iproto::greeting::{self, SALT_BYTES};
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::schema_watchers::WatchingClient;
 use ladon_kernel::node::Node;
+use ladon_kernel::statistics::failed_logins;
 use ladon_record::Lsn;
 use ladon_space::{BoxError, Space};
 use std::collections::HashSet;
@@ -44,6 +45,12 @@ pub struct Session {
 }
 
 impl Session {
+    /// Says in the server's log that its client could not log in.
+    #[cold]
+    pub(crate) fn note_failed_login(&self, now_ms: u64) {
+        failed_logins::tell(&self.info.addr, self.info.id, now_ms);
+    }
+
     /// A new connection's; `salt` are random numbers.
     pub fn new(salt: [u64; 4], info: Arc<ClientInfo>) -> Session {
         let mut bytes = [0; SALT_BYTES];

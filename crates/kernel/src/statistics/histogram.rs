@@ -2,6 +2,7 @@
 //! is at most an eighth too high.
 
 use crate::statistics::counter::Counter;
+use std::ops::RangeInclusive;
 
 const SUB_BITS: u32 = 3;
 const SUBS: usize = 1 << SUB_BITS;
@@ -28,6 +29,30 @@ impl Histogram {
     /// Back to nothing.
     pub fn reset(&self) {
         self.0.iter().for_each(Counter::reset);
+    }
+}
+
+/// Durations with their sum; written by one thread at a time, read by any.
+#[derive(Debug, Default)]
+pub struct Durations {
+    /// How many there were of each length.
+    pub counts: Histogram,
+    /// Their sum.
+    pub nanoseconds: Counter,
+}
+
+impl Durations {
+    /// Counts a duration.
+    #[inline]
+    pub fn record(&self, nanoseconds: u64) {
+        self.counts.record(nanoseconds, 1);
+        self.nanoseconds.add(nanoseconds);
+    }
+
+    /// Back to nothing.
+    pub fn reset(&self) {
+        self.counts.reset();
+        self.nanoseconds.reset();
     }
 }
 
@@ -61,6 +86,23 @@ impl HistogramSum {
             }
         }
         0
+    }
+
+    /// For each exponent of the range, the number of durations below 2^exponent nanoseconds that are
+    /// below no smaller power of the range; last, the number of all longer ones.
+    pub fn between_powers_of_two(&self, exponents: RangeInclusive<u32>) -> Vec<u64> {
+        let first = *exponents.start();
+        let mut found = vec![0; exponents.count() + 1];
+        let last = found.len() - 1;
+        for (bucket, &count) in self.0.iter().enumerate() {
+            // The highest duration of a bucket is the one before the next bucket's lowest.
+            let needed = (highest_of(bucket) + 1).next_power_of_two().ilog2();
+            let at = needed.saturating_sub(first) as usize;
+            // The last bucket also has what is too long for it.
+            let at = if bucket == BUCKETS - 1 { last } else { at.min(last) };
+            found[at] += count;
+        }
+        found
     }
 
     /// (microseconds, number of durations up to that), one for each power of two from 1,024 ns on
@@ -135,6 +177,9 @@ mod tests {
         assert_eq!(sum.percentile(98.0), 1023);
         assert!((1_000_000..1_125_000).contains(&sum.percentile(99.0)));
         assert_eq!(sum.by_powers_of_two(), [(1, 196), (1048, 200)]);
+        assert_eq!(sum.between_powers_of_two(10..=12), [196, 0, 0, 4]);
+        assert_eq!(sum.between_powers_of_two(9..=20), [0, 196, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
+        assert_eq!(sum.between_powers_of_two(12..=24).iter().sum::<u64>(), 200);
         histogram.reset();
         let mut sum = HistogramSum::default();
         sum.add(&histogram);

@@ -2,7 +2,7 @@
 
 use crate::command::command_id::CommandId;
 use crate::statistics::counter::Counter;
-use crate::statistics::histogram::Histogram;
+use crate::statistics::histogram::{Durations, Histogram};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -46,6 +46,8 @@ pub struct ThreadStats {
     pub eventloop_nanoseconds_max: Counter,
     /// Most commands in one batch.
     pub eventloop_commands_max: Counter,
+    /// How long replies waited for the gate, those that had to wait.
+    pub gate_waits: Durations,
     /// Duration of the commands in them.
     pub commands_nanoseconds: Counter,
     per_command: Box<[CommandStats]>,
@@ -123,6 +125,7 @@ impl ThreadStats {
         ] {
             counter.reset();
         }
+        self.gate_waits.reset();
         for stats in &self.per_command {
             stats.calls.reset();
             stats.nanoseconds.reset();

@@ -19,6 +19,8 @@ struct Mark {
     end: u64,
     lsn: Lsn,
     gate: Gate,
+    /// When they were made, monotonic nanoseconds.
+    since_ns: u64,
 }
 
 /// Waiting replies of more bytes than this are not overtaken.
@@ -72,7 +74,7 @@ impl Replies {
     /// Closes the group of replies written so far. They may leave when `gate` has passed what they
     /// depend on. No later reply overtakes an earlier one but by [`Replies::overtake`].
     #[inline]
-    pub(crate) fn mark(&mut self, gate: Gate, positions: Positions) {
+    pub(crate) fn mark(&mut self, gate: Gate, positions: Positions, now_ns: u64) {
         let end = self.output_end();
         if self.marks.is_empty() && positions.passed(gate, self.depends) {
             self.depends = Lsn::ZERO;
@@ -83,26 +85,30 @@ impl Replies {
             // The reply to a job begins in a later turn and still depends on this LSN.
             return;
         }
-        self.marks.push_back(Mark { end, lsn: std::mem::take(&mut self.depends), gate });
+        let lsn = std::mem::take(&mut self.depends);
+        self.marks.push_back(Mark { end, lsn, gate, since_ns: now_ns });
     }
 
     /// Closes the group of replies up to `end` of the output under their own gate, whatever gate
     /// later replies have.
     #[cold]
-    pub(crate) fn mark_up_to(&mut self, end: usize, gate: Gate) {
+    pub(crate) fn mark_up_to(&mut self, end: usize, gate: Gate, now_ns: u64) {
         let end = self.output_start + end as u64;
         if end > self.marked() {
-            self.marks.push_back(Mark { end, lsn: std::mem::take(&mut self.depends), gate });
+            let lsn = std::mem::take(&mut self.depends);
+            self.marks.push_back(Mark { end, lsn, gate, since_ns: now_ns });
         }
     }
 
-    /// Releases replies that the gate has passed since the last call.
-    pub(crate) fn advance(&mut self, positions: Positions) {
+    /// Releases replies that the gate has passed since the last call. `waited` gets when each group
+    /// of them was made.
+    pub(crate) fn advance(&mut self, positions: Positions, mut waited: impl FnMut(u64)) {
         while let Some(mark) = self.marks.front() {
             if !positions.passed(mark.gate, mark.lsn) {
                 return;
             }
             self.sendable = mark.end;
+            waited(mark.since_ns);
             self.marks.pop_front();
         }
     }
@@ -111,8 +117,14 @@ impl Replies {
     /// their gate, if any do; the reply itself depends on nothing that `gate` has not passed. It
     /// stays where it is behind long replies, so that the bytes which move are few.
     #[inline]
-    pub(crate) fn overtake(&mut self, start: usize, gate: Gate, positions: Positions) {
-        self.advance(positions);
+    pub(crate) fn overtake(
+        &mut self,
+        start: usize,
+        gate: Gate,
+        positions: Positions,
+        waited: impl FnMut(u64),
+    ) {
+        self.advance(positions, waited);
         let waits = !self.marks.is_empty() || !positions.passed(gate, self.depends);
         if !waits || self.sendable < self.long_reply_end.max(self.output_start) {
             return;
@@ -326,11 +338,11 @@ mod tests {
         let mut replies = Replies::default();
         let positions = Positions::new(Lsn(4), Lsn(3));
         replies.depends = Lsn(4);
-        replies.mark(Gate::Fsync, positions);
+        replies.mark(Gate::Fsync, positions, 0);
         replies.deliver(b"found ");
-        replies.mark(Gate::Fsync, positions);
+        replies.mark(Gate::Fsync, positions, 0);
         assert!(!replies.has_sendable());
-        replies.advance(Positions::new(Lsn(4), Lsn(4)));
+        replies.advance(Positions::new(Lsn(4), Lsn(4)), |_| ());
         assert_eq!(replies.take_sendable(Vec::new).as_deref(), Some(&b"found "[..]));
     }
 
@@ -344,7 +356,7 @@ mod tests {
             replies.add_block(Block { whole, range: 1..6 }, Vec::new);
             replies.deliver(b"\r\n");
             replies.depends = Lsn(4);
-            replies.mark(Gate::Fsync, positions);
+            replies.mark(Gate::Fsync, positions, 0);
             assert!(!replies.has_sendable());
             replies.sendable = kept;
             replies.replace_waiting().extend_from_slice(b"-ERR");
@@ -363,15 +375,15 @@ mod tests {
         let mut replies = Replies::default();
         let positions = Positions::new(Lsn(4), Lsn(3));
         replies.deliver(b"shown ");
-        replies.mark(Gate::Fsync, positions);
+        replies.mark(Gate::Fsync, positions, 0);
         replies.deliver(b"unsafe ");
         replies.depends = Lsn(4);
-        replies.mark(Gate::Fsync, positions);
+        replies.mark(Gate::Fsync, positions, 0);
         replies.go_on_with(b"rest ");
         assert_eq!(replies.take_sendable(Vec::new).as_deref(), Some(&b"rest shown "[..]));
         replies.in_flight = 0;
         assert!(!replies.has_sendable());
-        replies.advance(Positions::new(Lsn(4), Lsn(4)));
+        replies.advance(Positions::new(Lsn(4), Lsn(4)), |_| ());
         assert_eq!(replies.take_sendable(Vec::new).as_deref(), Some(&b"unsafe "[..]));
     }
 
@@ -384,17 +396,17 @@ mod tests {
             replies.deliver(bytes);
             replies.depends = replies.depends.max(depends);
             if positions.passed(Gate::Fsync, depends) {
-                replies.overtake(start, Gate::Fsync, positions);
+                replies.overtake(start, Gate::Fsync, positions, |_| ());
             }
         };
         reply(&mut replies, b"first ", Lsn(3));
         reply(&mut replies, b"waits ", Lsn(4));
         reply(&mut replies, b"second ", Lsn(2));
-        replies.mark(Gate::Fsync, positions);
+        replies.mark(Gate::Fsync, positions, 0);
         reply(&mut replies, b"third ", Lsn::ZERO);
         reply(&mut replies, b"waits too ", Lsn(5));
         reply(&mut replies, b"fourth ", Lsn(3));
-        replies.mark(Gate::Fsync, positions);
+        replies.mark(Gate::Fsync, positions, 0);
         replies.assert_sound();
         let sent = |replies: &mut Replies| {
             let sent = replies.take_sendable(Vec::new);
@@ -403,10 +415,10 @@ mod tests {
         };
         assert_eq!(sent(&mut replies).as_deref(), Some("second third fourth "));
         assert_eq!(sent(&mut replies), None);
-        replies.advance(Positions::new(Lsn(4), Lsn(4)));
+        replies.advance(Positions::new(Lsn(4), Lsn(4)), |_| ());
         assert_eq!(sent(&mut replies).as_deref(), Some("first waits "));
         assert_eq!(sent(&mut replies), None);
-        replies.advance(Positions::new(Lsn(5), Lsn(5)));
+        replies.advance(Positions::new(Lsn(5), Lsn(5)), |_| ());
         assert_eq!(sent(&mut replies).as_deref(), Some("waits too "));
     }
 }

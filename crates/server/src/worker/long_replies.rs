@@ -98,7 +98,8 @@ impl Worker {
         // Later replies may wait longer, or forever, while part of this one was sent.
         let gate = connection.session.gate.unwrap_or(self.turn_gate);
         Self::note_everysec(&mut self.everysec_lsn, gate, connection.replies.depends);
-        connection.replies.mark_up_to(connection.replies.output.len(), gate);
+        let made_ns = self.turn.made_ns();
+        connection.replies.mark_up_to(connection.replies.output.len(), gate, made_ns);
         connection.replies.end_long_reply();
         connection.replies.release_held();
         if let Some(iproto) = connection.dialect.iproto_mut() {

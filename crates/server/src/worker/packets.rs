@@ -11,6 +11,7 @@ use crate::batch::{Batch, Item, ItemKind};
 use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::dialect::iproto::Iproto;
+use crate::gate_waits::GateWaits;
 use crate::queues::WaitsFor;
 use crate::set_aside::{State, Waiting};
 use ladon_kernel::blocking;
@@ -188,7 +189,8 @@ impl Worker {
         let gate = self.node.settings.gate().max(self.turn_gate);
         let gate = connection.session.gate.unwrap_or(gate);
         if gate == Gate::Fsync && self.seen.passed(gate, depends) {
-            connection.replies.overtake(start, gate, self.seen);
+            let mut waits = GateWaits::new(&self.node, &self.bench.local.stats.gate_waits);
+            connection.replies.overtake(start, gate, self.seen, |since_ns| waits.count(since_ns));
         }
     }
 

@@ -5,6 +5,7 @@ use super::blocked::silence;
 use super::buffers::Buffers;
 use super::{Net, Planted, Worker};
 use crate::connection::Connection;
+use crate::gate_waits::GateWaits;
 use crate::input;
 use crate::positions::Positions;
 use crate::queues::WaitsFor;
@@ -46,7 +47,7 @@ impl Worker {
             let gate = connection.session.gate.unwrap_or(default_gate);
             let gate = if self.early_reply_canary { Gate::None } else { gate };
             Self::note_everysec(&mut self.everysec_lsn, gate, connection.replies.depends);
-            connection.replies.mark(gate, positions);
+            connection.replies.mark(gate, positions, self.turn.made_ns());
             connection.waits.remove(WaitsFor::Release);
             self.settle(slot, net);
         }
@@ -89,9 +90,10 @@ impl Worker {
             self.awaited = Awaited::default();
             self.some_wait_is_over = false;
             for slot in self.queues.take(WaitsFor::Gate) {
+                let mut waits = GateWaits::new(&self.node, &self.bench.local.stats.gate_waits);
                 let Some(connection) = &mut self.connections[slot as usize] else { continue };
                 connection.waits.remove(WaitsFor::Gate);
-                connection.replies.advance(positions);
+                connection.replies.advance(positions, |since_ns| waits.count(since_ns));
                 if let Some(error) = &lost {
                     waiting::give_up(connection, positions, error);
                 }
@@ -107,7 +109,7 @@ impl Worker {
                     waiting::answer(connection, &wait, for_waits);
                     silence(connection, before);
                     connection.unblock();
-                    connection.replies.mark(Gate::None, positions);
+                    connection.replies.mark(Gate::None, positions, self.turn.made_ns());
                     self.queues.push(WaitsFor::Turn, connection);
                 }
                 self.settle(slot, net);
@@ -126,7 +128,8 @@ impl Worker {
             return;
         }
         // A gate position recorded in the middle of the turn may have been passed since.
-        connection.replies.advance(self.seen);
+        let mut waits = GateWaits::new(&self.node, &self.bench.local.stats.gate_waits);
+        connection.replies.advance(self.seen, |since_ns| waits.count(since_ns));
         let buffers = &mut self.buffers;
         if connection.replies.has_sendable() && !Self::close_direct_reply(connection) {
             // After the reply that another thread is sending; the message about it may be in the

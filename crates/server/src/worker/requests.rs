@@ -29,6 +29,7 @@ impl Worker {
     pub(super) fn run_batches(&mut self, net: &mut Wire<'_>) {
         while !self.queues.is_empty(WaitsFor::Turn) {
             let now_ns = self.run_batch(net);
+            self.turn.batch_ended_ns = now_ns;
             if self.turn_is_spent(now_ns) {
                 return;
             }
@@ -287,7 +288,7 @@ impl Worker {
             // Requests before `CLIENT GATE` are answered under the gate at which they were sent.
             let gate = gate.unwrap_or(self.turn_gate);
             Self::note_everysec(&mut self.everysec_lsn, gate, connection.replies.depends);
-            connection.replies.mark_up_to(before, gate);
+            connection.replies.mark_up_to(before, gate, self.turn.made_ns());
         }
         connection.replies.depends = connection.replies.depends.max(depends);
         connection.consumed = item.end;

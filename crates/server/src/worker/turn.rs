@@ -163,6 +163,8 @@ impl Planted {
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) began_ns: u64,
+    /// The last clock read after a batch, monotonic nanoseconds; 0 before.
+    pub(super) batch_ended_ns: u64,
     /// Time of expiry and eviction, which does not count against requests.
     pub(super) housekeeping_ns: u64,
     /// Bytes of replies written.
@@ -172,6 +174,12 @@ pub(super) struct Turn {
 }
 
 impl Turn {
+    /// When its replies were made, about: monotonic nanoseconds.
+    #[inline]
+    pub(super) fn made_ns(&self) -> u64 {
+        self.batch_ended_ns.max(self.began_ns)
+    }
+
     /// Counts a reply of so many bytes to the connection in this slot.
     #[inline]
     pub(super) fn has_written(&mut self, slot: u32, bytes: usize) {

@@ -1,5 +1,6 @@
 //! From defaults, files and flags to [`Settings`]: each layer wins over the ones before it.
 
+mod environment;
 mod redis_conf;
 mod toml_file;
 
@@ -19,6 +20,23 @@ pub struct Note {
     pub origin: Origin,
     /// What to say.
     pub text: String,
+    /// The directive of a redis.conf that it is about, if it says that this has no effect here.
+    pub without_effect: Option<String>,
+}
+
+/// The notes as lines for the log: all directives without effect share one, since a stock
+/// redis.conf has dozens.
+pub fn lines_for_log(notes: &[Note]) -> Vec<String> {
+    let has_effect = notes.iter().filter(|note| note.without_effect.is_none());
+    let mut lines: Vec<String> = has_effect.map(Note::to_string).collect();
+    let names: Vec<&str> = notes.iter().filter_map(|note| note.without_effect.as_deref()).collect();
+    if !names.is_empty() {
+        lines.push(format!(
+            "redis.conf: without effect here: {} (ladon config --redis-conf FILE says why)",
+            names.join(", ")
+        ));
+    }
+    lines
 }
 
 impl fmt::Display for Note {
@@ -43,7 +61,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Collects the layers; call in the order TOML file, redis.conf, flags.
+/// Collects the layers; call in the order TOML file, redis.conf, environment, flags.
 #[derive(Debug)]
 pub struct Loader {
     draft: Draft,
@@ -101,11 +119,16 @@ impl Loader {
     }
 
     fn problem(&mut self, origin: &Origin, text: String) {
-        self.problems.push(Note { origin: origin.clone(), text });
+        self.problems.push(Note { origin: origin.clone(), text, without_effect: None });
     }
 
     fn warn(&mut self, origin: &Origin, text: String) {
-        self.warnings.push(Note { origin: origin.clone(), text });
+        self.warnings.push(Note { origin: origin.clone(), text, without_effect: None });
+    }
+
+    fn warn_without_effect(&mut self, name: &str, origin: &Origin, text: String) {
+        let without_effect = Some(name.to_owned());
+        self.warnings.push(Note { origin: origin.clone(), text, without_effect });
     }
 
     /// An operator who points Ladon at the directory of a Redis expects its data to be there.

@@ -85,7 +85,8 @@ impl Loader {
         match directives::lookup(name) {
             Some(directive) if directive.asks_for_nothing(arguments) => {}
             Some(Directive { unlike, reason, .. }) => {
-                self.unsupported(*unlike, origin, format!("{name} is not supported: {reason}"));
+                let text = format!("{name} is not supported: {reason}");
+                self.unsupported(*unlike, name, origin, text);
             }
             None => self.problem(origin, format!("unknown directive '{name}'")),
         }
@@ -123,7 +124,7 @@ impl Loader {
             Kind::Fixed { unlike, reason } if !value.eq_ignore_ascii_case(setting.default) => {
                 let only = setting.default;
                 let text = format!("{name} {value} is not supported, only '{only}': {reason}");
-                self.unsupported(unlike, origin, text);
+                self.unsupported(unlike, name, origin, text);
             }
             // Made by this process, perhaps as another user, it would keep Redis from its own log.
             _ if setting.id == Id::logfile && !value.is_empty() => {
@@ -131,15 +132,15 @@ impl Loader {
                     "logfile {value} is not used: it is the log of Redis' own service; name Ladon's \
                      with --logfile or in a file for --config"
                 );
-                self.warn(origin, text);
+                self.warn_without_effect(name, origin, text);
             }
             _ => self.set(name, &value, origin),
         }
     }
 
-    fn unsupported(&mut self, unlike: Unlike, origin: &Origin, text: String) {
+    fn unsupported(&mut self, unlike: Unlike, name: &str, origin: &Origin, text: String) {
         match unlike {
-            Unlike::Harmless => self.warn(origin, text),
+            Unlike::Harmless => self.warn_without_effect(name, origin, text),
             Unlike::Promise => self.problem(origin, text),
         }
     }

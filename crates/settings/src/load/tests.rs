@@ -115,6 +115,7 @@ fn harmless_lines_warn_and_broken_promises_stop_the_start() {
     )
     .unwrap();
     assert_eq!(lines(&warnings), [1, 2, 3, 4, 6, 7]);
+    assert_eq!(lines_for_log(&warnings).len(), 1, "all in one line");
 
     let promises = [
         "replicaof 10.0.0.1 6379",

@@ -1,0 +1,50 @@
+//! Messages to systemd (or whoever sets `NOTIFY_SOCKET`): ready, stopping, alive.
+//!
+//! systemd restarts a service whose `WATCHDOG=1` stays away for `WatchdogSec`. It is sent while the
+//! IO threads turn, so that a stuck server is noticed, not only a dead one.
+
+use ladon_kernel::node::Node;
+use ladon_server::{Heartbeat, Lifecycle};
+use sd_notify::NotifyState;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// The supervisor, if there is one.
+pub struct Systemd;
+
+impl Lifecycle for Systemd {
+    fn ready(&self, node: &Arc<Node>) {
+        say(&[NotifyState::Ready, NotifyState::Status("serving clients")]);
+        let Some(within) = sd_notify::watchdog_enabled() else { return };
+        let heartbeat = Heartbeat::new(Arc::clone(node.shared()));
+        let watch = move || keep_alive(&heartbeat, within);
+        let named = thread::Builder::new().name("ladon-watchdog".into());
+        if let Err(error) = named.spawn(watch) {
+            tracing::error!("cannot start the watchdog's thread: {error}; systemd will restart us");
+        }
+    }
+
+    fn stopping(&self) {
+        say(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
+    }
+}
+
+fn keep_alive(heartbeat: &Heartbeat, within: Duration) {
+    loop {
+        match heartbeat.stuck() {
+            None => say(&[NotifyState::Watchdog]),
+            Some((thread, still)) => tracing::error!(
+                "IO thread {thread} has not finished a turn for {} s: no sign of life to systemd",
+                still.as_secs()
+            ),
+        }
+        // systemd recommends half of the time.
+        thread::sleep(within / 2);
+    }
+}
+
+fn say(states: &[NotifyState<'_>]) {
+    // Nobody listens, or nobody any more: then it does not matter.
+    let _ = sd_notify::notify(states);
+}
