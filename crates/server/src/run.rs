@@ -437,8 +437,6 @@ impl Banner<'_> {
         }
         let all: Vec<String> = listeners.into_iter().flat_map(|(_, addresses)| addresses).collect();
         let all = all.join(", ");
-        }
-        let all = [&resp[..], &iproto, self.http].concat().join(", ");
         tracing::info!("ready: {keys} keys, listening on {all}");
         let fallback = fallback.map_or(String::new(), |reason| format!(" (io_uring: {reason})"));
         let threads = settings.io_threads();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! accounts.rs        the node's users, and the log of what was denied
-//! access.rs          a connection's user, as it is now
+//! standing.rs        a connection's user, as it is now
 //! request_rights.rs  a request as rights know it: keys, channels, databases
 //! denial.rs          what is written down about a denial, and said
 //! ```
@@ -11,12 +11,12 @@
 //! ([`Accounts::generation`]). A connection whose user may do everything costs a request one
 //! comparison with that number ([`Access::is_free`]).
 
-mod access;
 mod accounts;
 mod denial;
 mod request_rights;
+mod standing;
 
-pub use access::{Access, Standing, stands};
 pub use accounts::{Accounts, CATEGORIES};
 pub use denial::{changed_since_queued, note, note_failed_login};
 pub use request_rights::{Asked, asked_by, may_read_every_key, may_run};
+pub use standing::{Access, Standing, stands};
