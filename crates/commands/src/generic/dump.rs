@@ -31,7 +31,7 @@ pub(super) fn dump(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 }
 
 fn made(entry: EntryRef<'_>) -> Result<Vec<u8>, CommandError> {
-    payload(entry.value()).map_err(|fault| CommandError::err(fault))
+    payload(entry.value()).map_err(CommandError::err)
 }
 
 /// A long payload as a reply, in slices that refer to its memory.

@@ -108,7 +108,7 @@ fn values_come_back() {
         let zset = Value::SortedSet(scored.collect());
         assert_eq!(there_and_back(&zset), zset);
         for expiry in [None, Some(9_999_999_999_999)] {
-            let at = |n: usize| expiry.filter(|_| n % 2 == 0).map(|at: u64| at + n as u64);
+            let at = |n: usize| expiry.filter(|_| n.is_multiple_of(2)).map(|at: u64| at + n as u64);
             let fields = (0..count).map(|n| field(&format!("f{n}"), &format!("v{n}"), at(n)));
             let hash = Value::Hash(fields.collect());
             assert_eq!(sorted(there_and_back(&hash)), sorted(hash));
