@@ -1,7 +1,7 @@
 //! Says aloud at the start who can reach a server that asks for no password.
 
 use crate::listening::Listening;
-use crate::protocol::Protocol;
+use crate::protocol::{ListenerKind, Protocol};
 use ladon_kernel::shared::Shared;
 use std::net::SocketAddr;
 
@@ -11,7 +11,8 @@ pub(crate) fn warn_of(node: &Shared, listening: &Listening) {
     if !node.accounts.users().default_user().needs_no_password() {
         return;
     }
-    let addresses = listening.addresses(Protocol::Resp);
+    let kinds = ListenerKind::ALL.into_iter().filter(|kind| kind.protocol == Protocol::Resp);
+    let addresses: Vec<String> = kinds.flat_map(|kind| listening.addresses(kind)).collect();
     let open: Vec<&str> =
         addresses.iter().map(String::as_str).filter(|it| is_open_to_others(it)).collect();
     if let Some(text) = warning(&open.join(", "), node.settings.protected_mode()) {

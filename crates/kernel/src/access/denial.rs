@@ -70,7 +70,7 @@ fn add(
         client: &client,
         now_ms,
     };
-    let length_max = usize::try_from(node.settings.acllog_max_len()).unwrap_or(usize::MAX);
+    let length_max = node.settings.acllog_max_len();
     node.accounts.denials.lock().add(&event, length_max);
 }
 
