@@ -26,7 +26,10 @@ impl Lifecycle for Systemd {
     }
 
     fn stopping(&self) {
-        say(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
+        let say = || say(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
+        // A supervisor that has stopped reading must not keep the server from its end. Without a
+        // thread to say it, systemd notices the end itself.
+        let _ = thread::Builder::new().name("ladon-stopping".into()).spawn(say);
     }
 }
 

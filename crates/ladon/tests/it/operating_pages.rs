@@ -109,7 +109,7 @@ fn exported() -> BTreeSet<String> {
         client.call(words).expect("a reply");
     }
     let status = Command::new(program)
-        .args(["space", "create", "users", "--iproto", &format!("127.0.0.1:{iproto}")])
+        .args(["space", "--iproto", &format!("127.0.0.1:{iproto}"), "create", "users"])
         .env("LADON_IPROTO_PASSWORD", "secret")
         .stdout(Stdio::null())
         .status();

@@ -161,7 +161,7 @@ fn a_space_has_metrics_whatever_its_name() {
     let watched = watched(&["--iproto", &iproto, "--iproto-admin-password", "secret"]);
     let name = "a \"space\"\\";
     let mut tool = std::process::Command::new(env!("CARGO_BIN_EXE_ladon"));
-    tool.args(["space", "create", name, "--field", "id:unsigned", "--iproto", &iproto]);
+    tool.args(["space", "--iproto", &iproto, "create", name, "--field", "id:unsigned"]);
     let run = tool.env("LADON_IPROTO_PASSWORD", "secret").output().expect("runs");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let (_, text) = get(&watched.socket, "/metrics", "");
@@ -204,7 +204,9 @@ fn it_is_ready_once_the_data_is_there() {
 
 #[test]
 fn a_password_is_asked_for_metrics_and_not_for_probes() {
-    let watched = watched(&["--requirepass", "s3cret"]);
+    let watched = watched(&[]);
+    let mut client = watched.server.connect().expect("connects");
+    assert_eq!(call(&mut client, &["CONFIG", "SET", "requirepass", "s3cret"]), ok());
     let status = |path, headers| get(&watched.socket, path, headers).0;
     assert_eq!(status("/metrics", ""), 401);
     assert_eq!(status("/", ""), 401);
@@ -283,7 +285,9 @@ fn addresses_that_cannot_be_had_stop_the_start() {
 
 #[test]
 fn ping_says_whether_the_server_answers() {
-    let watched = watched(&["--requirepass", "s3cret"]);
+    let watched = watched(&[]);
+    let mut client = watched.server.connect().expect("connects");
+    assert_eq!(call(&mut client, &["CONFIG", "SET", "requirepass", "s3cret"]), ok());
     let address = format!("127.0.0.1:{}", watched.server.port);
     let run = ladon(&["ping", "--resp", &address, "--requirepass", "s3cret"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "PONG\n"), "{}", run.stderr);
