@@ -48,7 +48,7 @@ pub use setting::{Setting, When};
 pub use settings::Settings;
 pub use table::{Id, TABLE, lookup};
 pub use typed::{
-    Access, AuthClients, ClientMemory, EvictionPolicy, FirstChannels, IoBackend, LogFormat,
-    LogLevel,
+    Access, AuthClients, CertificateUser, ClientMemory, EvictionPolicy, FirstChannels, IoBackend,
+    LogFormat, LogLevel,
 };
 pub use users::UserLine;

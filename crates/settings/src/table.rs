@@ -12,8 +12,8 @@ use crate::save_points::SavePoint;
 use crate::setting::Setting;
 use crate::settings::Settings;
 use crate::typed::{
-    APPENDFSYNC_NAMES, Access, AuthClients, ClientMemory, EvictionPolicy, FirstChannels,
-    FromSetting, GATE_NAMES, IoBackend, LogFormat, LogLevel,
+    APPENDFSYNC_NAMES, Access, AuthClients, CertificateUser, ClientMemory, EvictionPolicy,
+    FirstChannels, FromSetting, GATE_NAMES, IoBackend, LogFormat, LogLevel,
 };
 use ladon_record::Gate;
 use std::sync::Arc;
@@ -142,6 +142,11 @@ settings! {
         /// shows none, too.
         tls_auth_clients: AuthClients =
             Setting::choice("tls-auth-clients", AuthClients::NAMES, "yes").apply();
+        /// Which name of a client's certificate is that of its user (`ACL`), who needs no password
+        /// then: `CN`, `URI` (of the subject's other names), or `off` for none. If there is no such
+        /// user, or it is off, the client is as one without a certificate.
+        tls_auth_clients_user: CertificateUser =
+            Setting::choice("tls-auth-clients-user", CertificateUser::NAMES, "off");
         /// Versions of TLS: `TLSv1.2`, `TLSv1.3` or both; empty for both.
         tls_protocols: String = Setting::text("tls-protocols", "").apply();
         /// Cipher suites of TLS 1.3, by OpenSSL's names, with colons between them; empty for all.

@@ -121,6 +121,23 @@ impl AuthClients {
     pub(crate) const NAMES: &[&str] = &["no", "yes", "optional"];
 }
 
+/// Which name of a client's certificate is that of its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateUser {
+    /// None.
+    Off,
+    /// The subject's common name.
+    CommonName,
+    /// A URI among the subject's other names.
+    Uri,
+}
+
+impl CertificateUser {
+    pub(crate) const ALL: [CertificateUser; 3] =
+        [CertificateUser::Off, CertificateUser::CommonName, CertificateUser::Uri];
+    pub(crate) const NAMES: &[&str] = &["off", "CN", "URI"];
+}
+
 /// What is evicted when `maxmemory` is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "Redis' names, see the setting")]
@@ -226,7 +243,7 @@ macro_rules! word {
     )*};
 }
 
-word!(LogLevel LogFormat IoBackend Access AuthClients EvictionPolicy FirstChannels);
+word!(LogLevel LogFormat IoBackend Access AuthClients CertificateUser EvictionPolicy FirstChannels);
 
 impl FromSetting for ClientMemory {
     #[inline]

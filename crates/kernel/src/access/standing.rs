@@ -1,9 +1,11 @@
 //! A connection's user.
 
+use crate::client::clients::CertificateNames;
 use crate::client::session::Session;
 use crate::node::Node;
 use crate::pubsub::published::Kind;
 use ladon_identity::{ChannelsLeft, User, has_lost_keys};
+use ladon_settings::CertificateUser;
 use std::sync::Arc;
 
 /// A connection's user, as it was when the connection looked last.
@@ -38,6 +40,19 @@ impl Access {
     /// That of a user out of the users of this generation.
     pub fn of(user: Arc<User>, seen: u64) -> Access {
         Access { user, seen, free_at: 0 }
+    }
+
+    /// That of the user whom a client's certificate names, if that may log in.
+    pub fn of_certificate(node: &Node, names: &CertificateNames) -> Option<Access> {
+        let seen = node.accounts.generation();
+        let users = node.accounts.users();
+        let named = |name: &String| users.get(name.as_bytes()).filter(|user| user.is_on());
+        let user = match node.settings.tls_auth_clients_user() {
+            CertificateUser::Off => None,
+            CertificateUser::CommonName => names.common_name.iter().find_map(named),
+            CertificateUser::Uri => names.uris.iter().find_map(named),
+        };
+        Some(Access::of(Arc::clone(user?), seen))
     }
 
     /// Whether nothing is to be checked: the user is logged in and may do everything.

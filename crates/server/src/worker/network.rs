@@ -56,8 +56,14 @@ impl Worker {
         self.open += 1;
     }
 
-    /// A client of Redis waits for nothing but its replies; a refused one is told why.
+    /// A client of Redis waits for nothing but its replies; a refused one is told why. Its certificate
+    /// may say which user it is.
     fn greet_resp(&mut self, connection: &mut Connection, refusal: Option<&str>) {
+        if let Some(names) = &connection.session.info.certificate
+            && let Some(access) = Access::of_certificate(&self.node, names)
+        {
+            connection.session.log_in(access);
+        }
         if let Some(refusal) = refusal {
             resp::refuse(refusal, connection.session.proto, &mut connection.replies.output);
         }
