@@ -18,7 +18,8 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The code blocks that begin with "```sh" alone. Those with `as-root` need a machine of their own;
+/// The code blocks that begin with "```sh" alone. Those with `form` show how a command is written, with
+/// files and servers that are not here; those with `as-root` need a machine of their own:
 /// `scripts/package-test.sh` does what they do.
 fn blocks(text: &str) -> Vec<String> {
     let (mut blocks, mut block) = (Vec::new(), None);
