@@ -173,7 +173,7 @@ fn memory(node: &Node, out: &mut Out<'_>) -> Done {
         ("tracking", node.tracking.bytes() as u64),
         ("functions", keyspace.library_bytes()),
         ("scripts", node.scripts.cache.bytes() as u64),
-        ("lua", node.scripts.vm_bytes() as u64),
+        ("lua", node.scripts.vm_bytes()),
         ("log", node.durability.status().log_backlog_bytes),
     ];
     let kinds = kinds.map(|(kind, bytes)| ([("kind", kind)], bytes));

@@ -139,13 +139,13 @@ mod tests {
             Some("LADON_REQUIREPASS_FILE: LADON_REQUIREPASS is set as well")
         );
         std::fs::remove_file(&file).expect("removed");
-        let gone = load(&[("LADON_REQUIREPASS_FILE", path)]).err().expect("no file");
+        let gone = load(&[("LADON_REQUIREPASS_FILE", path)]).expect_err("no file");
         assert!(gone.starts_with("LADON_REQUIREPASS_FILE: cannot read "), "{gone}");
     }
 
     #[test]
     fn mistakes_are_named() {
-        let error = load(&[("LADON_GATE", "loose")]).err().expect("no such gate");
+        let error = load(&[("LADON_GATE", "loose")]).expect_err("no such gate");
         assert!(error.starts_with("LADON_GATE: gate 'loose': "), "{error}");
         let (_, notes) = load(&[("LADON_MAXMEMROY", "1")]).expect("a note only");
         assert_eq!(notes, ["LADON_MAXMEMROY: there is no setting of this name"]);
