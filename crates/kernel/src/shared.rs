@@ -168,6 +168,7 @@ impl Shared {
         let threads: Arc<[ThreadHandle]> = parts.threads.into();
         let seed = KeyHasher::new(0).hash(parts.run_id.as_bytes()).0;
         let pubsub = Arc::new(PubSub::new(Arc::clone(&threads), seed));
+        let accounts = Accounts::new(parts.table, &parts.settings, Arc::clone(&threads));
         Shared {
             stats: threads.iter().map(|_| Arc::new(ThreadStats::new(parts.table.len()))).collect(),
             started_ms: parts.clock.unix_ms(),
@@ -179,7 +180,7 @@ impl Shared {
             settings: parts.settings,
             clock: parts.clock,
             scripts: Scripts::new(threads.len()),
-            accounts: Accounts::new(parts.table, Arc::clone(&threads)),
+            accounts,
             exchange: Exchange::of(threads.len()),
             threads,
             pubsub,

@@ -33,9 +33,7 @@ impl Assembly {
         let Assembly { settings, clock, threads, run_id, io_backend } = self;
         let table = ladon_commands::families::table();
         let parts = SharedParts { settings, clock, threads, run_id, io_backend, table };
-        let shared = Shared::new(parts);
-        shared.accounts.set_default_password(&shared.settings.requirepass(), &shared.settings);
-        shared
+        Shared::new(parts)
     }
 }
 

@@ -67,7 +67,18 @@ const NOT_RECORDED: &[&str] = &[
 ];
 
 /// Recorded from 7.0 only.
-const NOT_RECORDED_IN_8_0: &[&str] = &["role"];
+const NOT_RECORDED_IN_8_0: &[&str] = &[
+    "acl|deluser",
+    "acl|dryrun",
+    "acl|genpass",
+    "acl|load",
+    "acl|log",
+    "acl|save",
+    "acl|setuser",
+    "dump",
+    "restore",
+    "role",
+];
 
 /// Commands that Redis 7.0 did not have.
 const NEW_SINCE_7_0: &[&str] = &[
@@ -152,6 +163,7 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     ("psubscribe", &["arguments"]),
     // Users, the cluster, replication.
     ("acl|cat", &["arguments"]),
+    ("acl|log", &["history"]),
     ("cluster|addslotsrange", &["arguments"]),
     ("cluster|delslotsrange", &["arguments"]),
     ("cluster|meet", &["arguments"]),

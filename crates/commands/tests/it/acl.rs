@@ -76,7 +76,7 @@ fn scripts_and_transactions_run_with_the_users_rights() {
         AUTH bob x              => +OK
         EVAL "return redis.call('get', 'in:1')" 0 => nil
         EVAL "return redis.call('get', 'other')" 0 => -ERR ACL failure in script: No permissions to access a key script: 51c16fd9e83aad88324dbcdf6b1984449c17ff29, on @user_script:1.
-        EVAL "return redis.pcall('incr', 'in:1')['err']" 0 => "ERR ACL failure in script: User bob has no permissions to run the 'incr' command"
+        EVAL "return redis.pcall('incr', 'in:1')['err']" 0 => "ERR ACL failure in script: User bob has no permissions to run the \'incr\' command"
         EVAL "return redis.acl_check_cmd('get', 'in:1')" 0 => :1
         EVAL "return redis.acl_check_cmd('get', 'other')" 0 => nil
         EVAL "return redis.acl_check_cmd('incr', 'in:1')" 0 => nil
@@ -129,9 +129,9 @@ fn users_are_managed() {
         ACL GETUSER bob         => nil
         ACL SETUSER bob on >x ~a (~b +get) => +OK
         ACL LIST                => ["user bob on sanitize-payload #2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881 ~a resetchannels -@all (~b resetchannels -@all +get)" "user default on nopass sanitize-payload ~* &* +@all"]
-        ACL DRYRUN bob get a    => "User bob has no permissions to access the 'a' key"
+        ACL DRYRUN bob get a    => "User bob has no permissions to access the \'a\' key"
         ACL DRYRUN bob get b    => +OK
-        ACL DRYRUN bob set b 1  => "User bob has no permissions to run the 'set' command"
+        ACL DRYRUN bob set b 1  => "User bob has no permissions to run the \'set\' command"
         ACL DRYRUN nobody get b => -ERR User 'nobody' not found
         ACL DRYRUN bob nosuch   => -ERR Command 'nosuch' not found
         ACL DRYRUN bob get      => -ERR wrong number of arguments for 'get' command

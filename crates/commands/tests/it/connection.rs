@@ -78,7 +78,7 @@ fn nobody_gets_in_without_the_password() {
          you sure your configuration is correct?"
     );
     assert_eq!(run("AUTH default anything"), "+OK");
-    node.node.settings.set_many(&[("requirepass", "secret")]).unwrap();
+    assert_eq!(run("CONFIG SET requirepass secret"), "+OK");
     assert_eq!(run("PING"), "+PONG");
     assert_eq!(run("RESET"), "+RESET");
     const WRONG: &str = "-WRONGPASS invalid username-password pair or user is disabled.";

@@ -49,8 +49,12 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// The default user, who may do everything.
-    pub(crate) fn new(table: &CommandTable, threads: Arc<[ThreadHandle]>) -> Accounts {
+    /// The default user, who may do everything, and has the password of `requirepass`.
+    pub(crate) fn new(
+        table: &CommandTable,
+        settings: &Settings,
+        threads: Arc<[ThreadHandle]>,
+    ) -> Accounts {
         let facts = table.iter().map(|(_, entry)| CommandFacts {
             name: &entry.full_name,
             categories: &entry.doc.acl_categories,
@@ -58,13 +62,17 @@ impl Accounts {
         });
         let commands = identity::CommandTable::new(&CATEGORIES, facts);
         let users = Users::new(&commands);
-        Accounts {
+        let accounts = Accounts {
             generation: users.generation().into(),
             users: Mutex::new(Arc::new(users)),
             commands,
             denials: Mutex::default(),
             threads,
+        };
+        if !settings.requirepass().is_empty() {
+            accounts.set_default_password(&settings.requirepass(), settings);
         }
+        accounts
     }
 
     /// A number that grows with each change of the users.
