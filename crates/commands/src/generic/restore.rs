@@ -67,13 +67,15 @@ fn parse(mut words: &[&[u8]]) -> Result<(Options, bool), CommandError> {
     Ok((options, is_absolute))
 }
 
+const INVALID_TTL: CommandError = CommandError::text("ERR Invalid TTL value, must be >= 0");
+
+/// When the value expires; later than there are times if that is too far away.
 fn expire_at(ttl: &[u8], is_absolute: bool, now_ms: u64) -> Result<u64, CommandError> {
-    const INVALID: CommandError = CommandError::text("ERR Invalid TTL value, must be >= 0");
-    let ttl = u64::try_from(integer(ttl)?).map_err(|_| INVALID)?;
+    let ttl = u64::try_from(integer(ttl)?).map_err(|_| INVALID_TTL)?;
     if ttl == 0 || is_absolute {
         return Ok(ttl);
     }
-    now_ms.checked_add(ttl).filter(|&at| i64::try_from(at).is_ok()).ok_or(INVALID)
+    Ok(now_ms.saturating_add(ttl))
 }
 
 pub(super) fn restore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -97,6 +99,10 @@ pub(super) fn restore(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         count if count > elements_max => None,
         _ => build(ctx.keyspace(), args[3], elements_max)?,
     };
+    // As in Redis, a payload that is wrong is said to be so first.
+    if i64::try_from(options.expire_at).is_err() {
+        return Err(INVALID_TTL);
+    }
     let Some(built) = built else {
         let at = options.expire_at;
         ctx.store_argument_aside((db, args[1], at), 3, move |keyspace, payload| {
