@@ -197,7 +197,7 @@ def sizes_of_mounts(bench):
 
 
 ABSENT = [
-    ["MODULE", "LIST"], ["ACL", "WHOAMI"], ["ACL", "USERS"], ["ACL", "LIST"], ["ACL", "GETUSER", "default"],
+    ["MODULE", "LIST"], ["ACL", "WHOAMI"], ["ACL", "USERS"],
     ["ACL", "CAT", "nosuch"], ["CLUSTER", "INFO"], ["CLUSTER", "NODES"], ["CLUSTER", "KEYSLOT", "k"], ["READONLY"], ["ASKING"],
     ["REPLICAOF", "NO", "ONE"], ["SLAVEOF", "NO", "ONE"], ["REPLICAOF", "localhost", "x"],
 ]

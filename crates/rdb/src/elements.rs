@@ -17,11 +17,13 @@
 
 use std::io::Read;
 
+use crate::encoding::Encoding;
+use crate::error::Fault;
 use crate::packed::{Form, Item, Packed};
 use crate::source::Source;
 use crate::stream::StreamElements;
 use crate::text::{Text, read_length, read_string};
-use crate::{Element, Encoding, Fault, Field};
+use crate::value::{Element, Field};
 
 /// How a hash says when its fields expire.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Dialect;
+use crate::dialect::Dialect;
 
 macro_rules! encodings {
     ($($(#[doc = $doc:literal])* $name:ident = $byte:literal, $of:literal, $form:literal;)*) => {

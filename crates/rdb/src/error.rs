@@ -5,7 +5,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::Encoding;
+use crate::encoding::Encoding;
 
 /// What is wrong, without its place.
 #[derive(Debug, Error)]

@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod dialect;
 mod elements;
 mod encoding;
 mod error;
@@ -32,9 +33,10 @@ mod text;
 mod value;
 mod write;
 
+pub use dialect::{Dialect, REDIS_VERSION_MAX, VALKEY_VERSION};
 pub use encoding::Encoding;
 pub use error::{Error, Fault};
-pub use reader::{Dialect, Event, Key, REDIS_VERSION_MAX, Reader, VALKEY_VERSION};
+pub use reader::{Event, Key, Reader};
 pub use text::{put_length, take_string};
 pub use value::{
     Consumer, ConsumerHead, Element, Entry, Field, Group, GroupHead, Pending, Stream,

@@ -9,10 +9,13 @@
 
 use crc_fast::{CrcAlgorithm, Digest};
 
+use crate::dialect::Dialect;
 use crate::elements::Elements;
+use crate::encoding::Encoding;
+use crate::error::{Error, Fault};
 use crate::source::Source;
+use crate::value::{Element, Value};
 use crate::write::{Head, ValueWriter, Version, put_value};
-use crate::{Dialect, Element, Encoding, Error, Fault, Value};
 
 /// Bytes behind the body.
 pub const FOOTER_BYTES: usize = 10;

@@ -12,45 +12,16 @@
 
 use std::io::Read;
 
+use crate::dialect::Dialect;
 use crate::elements::Elements;
+use crate::encoding::Encoding;
+use crate::error::{Error, Fault};
 use crate::source::{STEP, Source};
 use crate::text::{read_length, read_string};
-use crate::{Element, Encoding, Error, Fault, Value};
-
-/// The newest version of Redis' RDB that is read: of Redis 7.4 and 8.0.
-pub const REDIS_VERSION_MAX: u32 = 12;
-
-/// The version of Valkey's RDB that is read: of Valkey 9. Valkey 8 writes Redis' version 11.
-pub const VALKEY_VERSION: u32 = 80;
+use crate::value::{Element, Value};
 
 /// Since this version there is a checksum.
 const VERSION_OF_CHECKSUM: u32 = 5;
-
-/// Whose format it is: the bytes of encodings from 22 on mean different things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// Redis, and Valkey before 9.
-    Redis,
-    /// Valkey since 9.
-    Valkey,
-}
-
-impl Dialect {
-    /// The dialect of a version that is read.
-    ///
-    /// # Errors
-    /// Another version.
-    pub(crate) fn of_version(version: u32) -> Result<Dialect, Fault> {
-        match version {
-            1..=REDIS_VERSION_MAX => Ok(Dialect::Redis),
-            VALKEY_VERSION => Ok(Dialect::Valkey),
-            _ => Err(Fault::Unsupported(format!(
-                "RDB version {version} is not read: only Redis' 1 to {REDIS_VERSION_MAX} and \
-                 Valkey's {VALKEY_VERSION}"
-            ))),
-        }
-    }
-}
 
 /// A key and all that a file says of it before its value.
 #[derive(Clone, Debug, PartialEq, Eq)]

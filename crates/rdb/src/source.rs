@@ -7,7 +7,7 @@ use std::io::{self, Cursor, Read};
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-use crate::Fault;
+use crate::error::Fault;
 
 /// The size of the buffer of a file, and the step in which strings are read.
 pub(crate) const STEP: usize = 64 << 10;

@@ -18,11 +18,12 @@
 use std::io::Read;
 
 use crate::elements::count_down;
+use crate::error::Fault;
 use crate::packed::{Form, Packed};
 use crate::source::Source;
 use crate::text::{read_length, read_string};
 use crate::value::{ConsumerHead, GroupHead, Pending, StreamCounters, StreamState};
-use crate::{Element, Entry, Fault, StreamId};
+use crate::value::{Element, Entry, StreamId};
 
 const FLAG_DELETED: i64 = 1;
 const FLAG_SAME_FIELDS: i64 = 2;

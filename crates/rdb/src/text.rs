@@ -14,7 +14,7 @@
 
 use std::io::Read;
 
-use crate::Fault;
+use crate::error::Fault;
 use crate::source::{STEP, Source};
 
 /// Redis' limit on a string by default (`proto-max-bulk-len`) is far below; this bounds a file that

@@ -1,6 +1,6 @@
 //! Values as plain data, whole or as the elements that a reader yields.
 
-use crate::Encoding;
+use crate::encoding::Encoding;
 
 /// The id of a stream's entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

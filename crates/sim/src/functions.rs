@@ -46,10 +46,6 @@ pub(crate) type Libraries = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// `RDB_OPCODE_FUNCTION2`.
 const LIBRARY: u8 = 245;
-/// The version of Redis 7.0.
-const VERSION: [u8; 2] = [10, 0];
-/// Checksums of zero are not checked.
-const UNCHECKED: [u8; 8] = [0; 8];
 
 /// A call that changes libraries or runs a function; `value` is unlike any other.
 pub(crate) fn call(random: &mut Random, value: &str) -> Call {
@@ -100,7 +96,7 @@ fn read(code: &[u8]) -> (&'static Kind, Vec<u8>) {
     (kind.expect("one of these"), value)
 }
 
-/// A payload of `FUNCTION DUMP`, without its checksum.
+/// A payload of `FUNCTION DUMP`.
 fn payload<'c>(codes: impl Iterator<Item = &'c Vec<u8>>) -> Vec<u8> {
     let mut payload = Vec::new();
     for code in codes {
@@ -109,8 +105,7 @@ fn payload<'c>(codes: impl Iterator<Item = &'c Vec<u8>>) -> Vec<u8> {
         payload.extend([LIBRARY, 0x40 | (code.len() >> 8) as u8, code.len() as u8]);
         payload.extend_from_slice(code);
     }
-    payload.extend(VERSION);
-    payload.extend(UNCHECKED);
+    ladon_rdb::payload::seal(&mut payload, ladon_rdb::Version::Redis10);
     payload
 }
 
@@ -124,19 +119,6 @@ fn unpack(payload: &[u8]) -> Vec<Vec<u8>> {
         rest = behind;
     }
     codes
-}
-
-/// A payload without its checksum.
-pub(crate) fn in_order(call: &Call, reply: Value) -> Value {
-    match reply {
-        Value::Bulk(mut payload) if call[..] == [&b"FUNCTION"[..], b"DUMP"] => {
-            let length = payload.len().saturating_sub(UNCHECKED.len());
-            payload.truncate(length);
-            payload.extend(UNCHECKED);
-            Value::Bulk(payload)
-        }
-        reply => reply,
-    }
 }
 
 /// Whether a function runs with this call.

@@ -1,7 +1,7 @@
 //! What the clients saw.
 
 use crate::oracle_commands::{Call, State, apply};
-use crate::{functions, scripts, streams, subscriber, waits};
+use crate::{scripts, streams, subscriber, waits};
 use ladon_record::Gate;
 use ladon_resp::client::Value;
 
@@ -91,7 +91,7 @@ fn in_order(call: &Call, reply: Value) -> Value {
     if subscriber::publication(call).is_some() && matches!(reply, Value::Integer(0..)) {
         return subscriber::published();
     }
-    let reply = functions::in_order(call, streams::in_order(call, reply));
+    let reply = streams::in_order(call, reply);
     let together = match call[0].as_slice() {
         b"SMEMBERS" | b"SUNION" | b"SINTER" | b"SDIFF" => 1,
         b"HGETALL" => 2,

@@ -17,8 +17,9 @@ const OTHERS: &[(&str, usize)] = &[
     ("conformance", 16),
     // A run and what its parts know of it.
     ("sim", 13),
-    // A handler gets the node that has its table: node, table, spec, ctx and a thread's own state.
-    ("kernel", 6),
+    // A handler gets the node that has its table and its users: node, shared, table, spec, ctx, a
+    // thread's own state, a session and its user's access.
+    ("kernel", 16),
     // The tree of an update's changes, whose nodes hold one another.
     ("space", 6),
     ("commands", 5),

@@ -9,7 +9,7 @@
 use std::io::Read;
 
 use super::Item;
-use crate::Fault;
+use crate::error::Fault;
 use crate::source::Source;
 use crate::text::Text;
 

@@ -10,7 +10,7 @@ mod zipmap;
 
 use std::io::Read;
 
-use crate::Fault;
+use crate::error::Fault;
 use crate::source::Source;
 use crate::text::Text;
 

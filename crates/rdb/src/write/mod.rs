@@ -6,8 +6,10 @@ use std::io::Write;
 
 use crc_fast::{CrcAlgorithm, Digest};
 
+use crate::error::Fault;
+use crate::payload;
 use crate::text::put_length;
-use crate::{Fault, Value, payload};
+use crate::value::Value;
 
 pub use value::{Head, NodeShare, ValueWriter};
 pub(crate) use value::{canonical_number, put_string, put_value};

@@ -6,12 +6,14 @@
 use std::iter;
 
 use super::{Sink, Version};
+use crate::encoding::Encoding;
+use crate::error::Fault;
 use crate::packed::Pack;
 use crate::stream::ENTRIES_READ_UNKNOWN;
 use crate::text::put_length;
-use crate::{
-    ConsumerHead, Encoding, Entry, Fault, Field, Group, GroupHead, Pending, Stream, StreamCounters,
-    StreamId, StreamState, Value,
+use crate::value::{
+    ConsumerHead, Entry, Field, Group, GroupHead, Pending, Stream, StreamCounters, StreamId,
+    StreamState, Value,
 };
 
 /// As a Redis server does by default (`stream-node-max-bytes`, `stream-node-max-entries`).
@@ -217,7 +219,7 @@ fn put_stream<S: Sink>(writer: &mut ValueWriter<'_, S>, stream: &Stream) -> Resu
     Ok(())
 }
 
-/// Writes one value, element by element, in the order of [`Element`](crate::Element)'s variants.
+/// Writes one value, element by element, in the order of [`Element`](crate::value::Element)'s variants.
 ///
 /// The caller writes as many elements as it announced: what is missing or too much makes the bytes
 /// behind them mean something else, so [`Self::end`] asserts it.
