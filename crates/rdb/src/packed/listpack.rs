@@ -24,7 +24,6 @@ pub(super) struct Listpack {
     /// What the head says, if it says it.
     count: Option<u64>,
     seen: u64,
-    is_at_end: bool,
 }
 
 impl Listpack {
@@ -39,7 +38,7 @@ impl Listpack {
         }
         let count = u16::from_le_bytes([head[4], head[5]]);
         let count = (count != COUNT_UNKNOWN).then_some(count.into());
-        Ok(Listpack { count, seen: 0, is_at_end: false })
+        Ok(Listpack { count, seen: 0 })
     }
 
     pub(super) fn next<R: Read>(
@@ -47,14 +46,10 @@ impl Listpack {
         text: &mut Text,
         source: &mut Source<R>,
     ) -> Result<Option<Item>, Fault> {
-        if self.is_at_end {
-            return Ok(None);
-        }
         let before = text.taken();
         let [first] = text.array(source)?;
         let item = match first {
             END => {
-                self.is_at_end = true;
                 if self.count.is_some_and(|count| count != self.seen) {
                     return Err(Fault::Malformed("a listpack's head has another count"));
                 }

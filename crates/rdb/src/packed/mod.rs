@@ -52,6 +52,7 @@ enum State {
 pub(crate) struct Packed {
     text: Text,
     state: State,
+    is_at_end: bool,
 }
 
 impl Packed {
@@ -64,11 +65,14 @@ impl Packed {
             Form::Zipmap => State::Zipmap(zipmap::Zipmap::open(&mut text, source)?),
             Form::Intset => State::Intset(intset::Intset::open(&mut text, source)?),
         };
-        Ok(Packed { text, state })
+        Ok(Packed { text, state, is_at_end: false })
     }
 
     /// The next element; `None` after the last one.
     pub(crate) fn next<R: Read>(&mut self, source: &mut Source<R>) -> Result<Option<Item>, Fault> {
+        if self.is_at_end {
+            return Ok(None);
+        }
         let text = &mut self.text;
         let item = match &mut self.state {
             State::Listpack(state) => state.next(text, source),
@@ -76,7 +80,8 @@ impl Packed {
             State::Zipmap(state) => state.next(text, source),
             State::Intset(state) => state.next(text, source),
         }?;
-        if item.is_none() && text.remaining() > 0 {
+        self.is_at_end = item.is_none();
+        if self.is_at_end && text.remaining() > 0 {
             return Err(Fault::Malformed("bytes follow the end of a packed collection"));
         }
         Ok(item)

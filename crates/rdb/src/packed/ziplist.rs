@@ -30,7 +30,6 @@ pub(super) struct Ziplist {
     tail: u64,
     /// Position of the element that was read last.
     last: u64,
-    is_at_end: bool,
 }
 
 impl Ziplist {
@@ -42,7 +41,7 @@ impl Ziplist {
         let tail = u32::from_le_bytes(text.array(source)?).into();
         let count = u16::from_le_bytes(text.array(source)?);
         let count = (count != COUNT_UNKNOWN).then_some(count.into());
-        Ok(Ziplist { count, seen: 0, tail, last: HEAD_BYTES, is_at_end: false })
+        Ok(Ziplist { count, seen: 0, tail, last: HEAD_BYTES })
     }
 
     pub(super) fn next<R: Read>(
@@ -50,14 +49,10 @@ impl Ziplist {
         text: &mut Text,
         source: &mut Source<R>,
     ) -> Result<Option<Item>, Fault> {
-        if self.is_at_end {
-            return Ok(None);
-        }
         let at = text.taken();
         let [first] = text.array(source)?;
         let before = match first {
             END => {
-                self.is_at_end = true;
                 return self.check_end().map(|()| None);
             }
             LONG => u32::from_le_bytes(text.array(source)?).into(),

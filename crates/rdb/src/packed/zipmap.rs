@@ -23,14 +23,13 @@ pub(super) struct Zipmap {
     pairs: Option<u64>,
     /// Fields and values.
     seen: u64,
-    is_at_end: bool,
 }
 
 impl Zipmap {
     pub(super) fn open<R: Read>(text: &mut Text, source: &mut Source<R>) -> Result<Zipmap, Fault> {
         let [pairs] = text.array(source)?;
         let pairs = (pairs < LONG).then_some(pairs.into());
-        Ok(Zipmap { pairs, seen: 0, is_at_end: false })
+        Ok(Zipmap { pairs, seen: 0 })
     }
 
     pub(super) fn next<R: Read>(
@@ -38,15 +37,11 @@ impl Zipmap {
         text: &mut Text,
         source: &mut Source<R>,
     ) -> Result<Option<Item>, Fault> {
-        if self.is_at_end {
-            return Ok(None);
-        }
         let is_value = self.seen % 2 == 1;
         let [first] = text.array(source)?;
         let length = match first {
             END if is_value => return Err(Fault::Malformed("a zipmap ends behind a field")),
             END => {
-                self.is_at_end = true;
                 if self.pairs.is_some_and(|pairs| pairs != self.seen / 2) {
                     return Err(Fault::Malformed("a zipmap's head has another count"));
                 }
