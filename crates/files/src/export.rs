@@ -11,7 +11,7 @@ use ladon_kernel::limits;
 use ladon_log::{DataDir, LogOptions, OpenError, RecoverError};
 use ladon_platform::{Clock, SystemClock, SystemDisk};
 use ladon_rdb::{Fault, KeyFacts, Version, Writer};
-use ladon_server::{Recovered, recover};
+use ladon_server::{Recovered, databases, recover};
 use ladon_settings::Settings;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -195,7 +195,7 @@ pub fn export_directory(
     let options =
         LogOptions { segment_bytes: settings.log_segment_bytes(), ..LogOptions::default() };
     let data = DataDir::open(Arc::new(SystemDisk), Arc::clone(&clock), dir, options, 0)?;
-    let databases = u16::try_from(settings.databases()).unwrap_or(u16::MAX);
+    let databases = databases(settings);
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let prepare = |keyspace: &Keyspace| limits::apply(keyspace, settings);
     let recovered = recover(data, databases, clock.unix_ms(), workers, prepare, &|_| {})?;

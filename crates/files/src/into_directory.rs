@@ -17,12 +17,10 @@ use ladon_kernel::limits;
 use ladon_log::{DataDir, LogOptions, begin_unfinished, end_unfinished, unfinished};
 use ladon_platform::{Clock, Disk, SystemClock, SystemDisk};
 use ladon_rdb::Key;
-use ladon_record::DbId;
-use ladon_server::{CheckpointRun, Recovered, recover};
+use ladon_server::{CheckpointRun, Recovered, databases, random_u64, recover};
 use ladon_settings::Settings;
 use ladon_transfer::{Builder, Built};
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -79,7 +77,7 @@ fn begin(path: &Path, dir: &Path, settings: &Settings) -> Result<Recovered, Impo
         may_be_unfinished: true,
         ..LogOptions::default()
     };
-    let data = DataDir::open(disk, Arc::clone(&clock), dir, options, random_seed())?;
+    let data = DataDir::open(disk, Arc::clone(&clock), dir, options, random_u64())?;
     let (hash_seed, databases) = (data.hash_seed(), databases(settings));
     let now_ms = clock.unix_ms();
     let prepare = |keyspace: &Keyspace| limits::apply(keyspace, settings);
@@ -102,20 +100,6 @@ fn is_empty(dir: &Path) -> bool {
     match fs::read_dir(dir) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-    }
-}
-
-fn databases(settings: &Settings) -> DbId {
-    u16::try_from(settings.databases()).unwrap_or(u16::MAX)
-}
-
-/// For the hash of a new directory.
-fn random_seed() -> u64 {
-    let mut bytes = [0; 8];
-    let read = fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    match read {
-        Ok(()) => u64::from_ne_bytes(bytes),
-        Err(_) => SystemClock.unix_us() ^ u64::from(std::process::id()) << 40,
     }
 }
 

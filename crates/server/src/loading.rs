@@ -56,7 +56,8 @@ pub(crate) fn nothing_yet(
     }
 }
 
-fn databases(settings: &Settings) -> u16 {
+/// Databases that the settings ask for.
+pub fn databases(settings: &Settings) -> u16 {
     u16::try_from(settings.databases()).unwrap_or(u16::MAX)
 }
 

@@ -449,7 +449,7 @@ impl Banner<'_> {
 }
 
 /// Randomness from the system, for values that need not be secret.
-pub(crate) fn random_u64() -> u64 {
+pub fn random_u64() -> u64 {
     let mut bytes = [0u8; 8];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     match read {
