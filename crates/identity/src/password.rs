@@ -41,7 +41,7 @@ impl PasswordHash {
     }
 
     /// Whether the two are the same, in a time that does not tell where they differ.
-    pub(crate) fn is_same(&self, other: &PasswordHash) -> bool {
+    pub fn is_same(&self, other: &PasswordHash) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 }

@@ -148,7 +148,7 @@ impl Port {
             Peer::Tcp(address) => format!("{address} (http-admin)"),
         };
         let now_ms = self.state.0.node().clock.unix_ms();
-        failed_logins::tell(&addr, 0, now_ms);
+        failed_logins::tell(None, &addr, 0, now_ms);
     }
 }
 

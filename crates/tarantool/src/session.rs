@@ -48,7 +48,7 @@ impl Session {
     /// Says in the server's log that its client could not log in.
     #[cold]
     pub(crate) fn note_failed_login(&self, now_ms: u64) {
-        failed_logins::tell(&self.info.addr, self.info.id, now_ms);
+        failed_logins::tell(None, &self.info.addr, self.info.id, now_ms);
     }
 
     /// A new connection's; `salt` are random numbers.

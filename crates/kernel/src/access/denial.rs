@@ -5,9 +5,8 @@ use crate::client::session::Session;
 use crate::command::command_id::CommandId;
 use crate::command::error::{CommandError, shown_whole};
 use crate::node::Node;
+use crate::statistics::failed_logins;
 use ladon_identity::{Context, Denied, Event, Reason};
-use ladon_platform::{Seldom, seldom};
-use std::time::Duration;
 
 /// Writes a denial into `ACL LOG`, and returns the error's text in Redis' words: what is behind
 /// the code.
@@ -34,19 +33,10 @@ pub fn note(
 /// Writes a login that failed into `ACL LOG` and, where they are few, into the server's log.
 #[cold]
 pub fn note_failed_login(node: &Node, session: &Session, command: &[u8], user: &[u8]) {
-    /// Somebody who tries passwords must not fill the disk.
-    static SELDOM: Seldom = Seldom::new(20, Duration::from_secs(10));
     let context = if session.multi.is_some() { Context::Multi } else { Context::TopLevel };
     add(node, session, Reason::Auth, context, command, user);
-    if let Some(left_out) = SELDOM.may_say(node.clock.unix_ms()) {
-        tracing::warn!(
-            "a login failed: user '{}', client id={} addr={}{}",
-            String::from_utf8_lossy(&user[..user.len().min(128)]).escape_debug(),
-            session.info.id,
-            session.info.addr,
-            seldom::left_out(left_out)
-        );
-    }
+    let info = &session.info;
+    failed_logins::tell(Some(user), &info.addr, info.id, node.clock.unix_ms());
 }
 
 fn add(

@@ -55,6 +55,14 @@ impl Access {
         Some(Access::of(Arc::clone(user?), seen))
     }
 
+    /// That of the same user as it is now; `None` if the user was deleted.
+    pub(crate) fn renewed(&self, node: &Node) -> Option<Access> {
+        // A change from now on is seen the next time.
+        let generation = node.accounts.generation();
+        let users = node.accounts.users();
+        users.current(&self.user).map(|now| Access::of(Arc::clone(now), generation))
+    }
+
     /// Whether nothing is to be checked: the user is logged in and may do everything.
     #[inline(always)]
     pub fn is_free(&self, node: &Node) -> bool {
@@ -72,13 +80,11 @@ impl Access {
 /// Looks what has become of a connection's user since it looked last.
 #[cold]
 pub fn stands(node: &Node, session: &mut Session) -> Standing {
-    let generation = node.accounts.generation();
-    if session.access.seen == generation {
+    if session.access.seen == node.accounts.generation() {
         return Standing::Goes;
     }
-    let users = node.accounts.users();
-    let Some(now) = users.current(&session.access.user) else { return Standing::Gone };
-    let before = std::mem::replace(&mut session.access, Access::of(Arc::clone(now), generation));
+    let Some(now) = session.access.renewed(node) else { return Standing::Gone };
+    let before = std::mem::replace(&mut session.access, now);
     let is_tracked = session.tracking.as_ref().is_some_and(|tracking| tracking.on);
     let has_lost = has_lost_channel(session, &before.user)
         || is_tracked && has_lost_keys(&before.user, &session.access.user);

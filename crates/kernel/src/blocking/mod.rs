@@ -112,6 +112,11 @@ impl KeyWait {
         self.info.times_out.store(false, Relaxed);
     }
 
+    /// The request's words.
+    fn arguments(&self) -> Vec<&[u8]> {
+        self.args.iter().map(Vec::as_slice).collect()
+    }
+
     fn keys<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = Key<'a>> {
         self.awaited.iter().map(|&at| {
             let bytes = &self.args[at];
@@ -244,9 +249,7 @@ pub fn answer_unserved(
             local.stats.count_error(UNBLOCKED.as_bytes());
         }
         Unserved::Denied => {
-            let wait = KeyWait::of(waiter);
-            let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
-            let text = denied_text(node, session, wait, &args);
+            let text = denied_text(node, session, KeyWait::of(waiter));
             local.stats.count_error(text.as_bytes());
             reply.error(error::bytes_of(&text));
             // It does not count as a call.
@@ -259,16 +262,16 @@ pub fn answer_unserved(
 /// Whether the user, as it is now, may still run what it waits for.
 pub fn may_go_on(node: &Node, user: &User, waiter: &Waiter) -> bool {
     let wait = KeyWait::of(waiter);
-    let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
-    access::may_run(node, user, wait.db, wait.command, &args).is_ok()
+    access::may_run(node, user, wait.db, wait.command, &wait.arguments()).is_ok()
 }
 
 /// The error of a client that may not run any more what it waits for, which is written down.
 #[cold]
-fn denied_text(node: &Node, session: &Session, wait: &KeyWait, args: &[&[u8]]) -> String {
-    let may_run = access::may_run(node, &session.access.user, wait.db, wait.command, args);
+fn denied_text(node: &Node, session: &Session, wait: &KeyWait) -> String {
+    let args = wait.arguments();
+    let may_run = access::may_run(node, &session.access.user, wait.db, wait.command, &args);
     let denied = may_run.err().unwrap_or(Denied::Command);
-    let text = access::note(node, session, Context::TopLevel, denied, wait.command, args);
+    let text = access::note(node, session, Context::TopLevel, denied, wait.command, &args);
     format!("NOPERM {text}")
 }
 

@@ -69,7 +69,7 @@ pub fn look_again(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) {
     }
     let ThreadParts { node, scratch, now_ms, append, .. } = thread;
     let Some(look_at) = wait.look_at else { return };
-    let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
+    let args = wait.arguments();
     let spec = node.table.spec(wait.command);
     let next_ms = match begin_on_keys(node, spec, &args, scratch, *now_ms) {
         Some(mut tx) => {
@@ -92,7 +92,7 @@ fn attempt(thread: &mut ThreadParts<'_>, made: Option<&ReadyKey>, waiter: &Arc<W
     if thread.local.unwoken_reader_canary && spec.name == "xread" {
         return false;
     }
-    let args: Vec<&[u8]> = wait.args.iter().map(Vec::as_slice).collect();
+    let args = wait.arguments();
     let is_full = spec.flags.has(Flags::DENYOOM) && eviction::make_room(thread) == Room::None;
     let ThreadParts { local, scratch, append, .. } = thread;
     (scratch.no_touch, scratch.read_only) = (wait.no_touch, false);
@@ -147,13 +147,10 @@ fn present_access(node: &Node, waiter: &Waiter) -> (Access, bool) {
     if held.is_free(node) {
         return (held.clone(), false);
     }
-    let generation = node.accounts.generation();
     // The connection of a user that was deleted ends; until then nothing is for it.
-    let Some(user) = node.accounts.users().current(&held.user).cloned() else {
-        return (held.clone(), true);
-    };
-    let is_denied = !may_go_on(node, &user, waiter);
-    (Access::of(user, generation), is_denied)
+    let Some(now) = held.renewed(node) else { return (held.clone(), true) };
+    let is_denied = !may_go_on(node, &now.user, waiter);
+    (now, is_denied)
 }
 
 impl KeyWait {
