@@ -2,25 +2,9 @@
 import threading
 import time
 
-from fault import fault
+from fault import fault, pings
 
 OTHER_MS = 30
-
-
-def pings(server, seconds, meanwhile):
-    """p99.9 of another client's PING in milliseconds while `meanwhile(ends)` runs, and how much memory the server got."""
-    client, before, ends = server.client(), server.rss_bytes(), threading.Event()
-    thread = threading.Thread(target=meanwhile, args=(ends,), daemon=True)
-    thread.start()
-    taken, end = [], time.monotonic() + seconds
-    while time.monotonic() < end:
-        began = time.monotonic()
-        client("PING")
-        taken.append(1000 * (time.monotonic() - began))
-        time.sleep(0.0005)
-    ends.set()
-    thread.join(20)
-    return sorted(taken)[int(len(taken) * 0.999)], server.rss_bytes() - before
 
 
 def wrong_passwords(server, count=16):
