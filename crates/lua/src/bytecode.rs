@@ -41,7 +41,7 @@ const SHORT_MAX: usize = 256;
 /// own: functions of C, the tables that hold only such (`string.len` and `math.deg` are a handful of
 /// instructions of LuaJIT's), and words. Not those that call functions again and again
 /// (`table.foreach`) or have threads (`coroutine`).
-const WITHOUT_LUA: [&[u8]; 17] = [
+const WITHOUT_LUA: [&[u8]; 18] = [
     b"ARGV",
     b"KEYS",
     b"assert",
@@ -53,6 +53,7 @@ const WITHOUT_LUA: [&[u8]; 17] = [
     b"rawequal",
     b"redis",
     b"select",
+    b"server",
     b"string",
     b"struct",
     b"tonumber",
@@ -71,9 +72,10 @@ const CONSTANT_TABLE: u32 = 1;
 const CONSTANT_STRING: u32 = 5;
 
 /// Of these, those that take hardly any time, whatever they are called with.
-const QUICK: [&[u8]; 6] = [b"ARGV", b"KEYS", b"redis", b"tonumber", b"tostring", b"type"];
+const QUICK: [&[u8]; 7] =
+    [b"ARGV", b"KEYS", b"redis", b"server", b"tonumber", b"tostring", b"type"];
 
-/// Fields of `redis` of which this is true as well, but for what the commands themselves take.
+/// Fields of `redis`, which is `server` too, of which this is true as well, but for what the commands themselves take.
 const QUICK_FIELDS: [&[u8]; 4] = [b"call", b"error_reply", b"pcall", b"status_reply"];
 
 /// A quick script joins strings so often, and so many at once: more could double one again and
@@ -165,7 +167,7 @@ fn traits_of_function(mut rest: Bytes<'_>, is_stripped: bool) -> Option<Traits> 
                 traits.is_quick &= QUICK.contains(&name);
                 traits.only_indexes &= match name {
                     b"_G" | b"load" | b"loadstring" => false,
-                    b"KEYS" | b"ARGV" | b"redis" => replaces(code.peek()?, register)?,
+                    b"KEYS" | b"ARGV" | b"redis" | b"server" => replaces(code.peek()?, register)?,
                     _ => true,
                 };
                 global = Some(name);
@@ -173,7 +175,8 @@ fn traits_of_function(mut rest: Bytes<'_>, is_stripped: bool) -> Option<Traits> 
             // Strings have fields, too: their methods.
             TGETS => {
                 let field = name_of(usize::from(low))?;
-                traits.is_quick &= indexed == Some(b"redis") && QUICK_FIELDS.contains(&field);
+                traits.is_quick &=
+                    matches!(indexed, Some(b"redis" | b"server")) && QUICK_FIELDS.contains(&field);
             }
             TGETV | TGETR => traits.is_quick &= matches!(indexed, Some(b"KEYS" | b"ARGV")),
             CAT => {

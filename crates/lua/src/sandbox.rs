@@ -20,7 +20,7 @@ use crate::calls::{self, xpcall};
 use crate::compile::load;
 use crate::core::{Places, core};
 use crate::environment::{self, random, randomseed};
-use crate::libraries::{self, strings, tables};
+use crate::libraries::{self, bits, strings, tables};
 use crate::pace::{check_depth, spend, tick};
 use crate::run::{enter, finish, on_error};
 use crate::stack::{State, bytes, push_bytes, raise, raise_where, raw_field, set_function};
@@ -88,6 +88,7 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
 
         lua_newtable(state);
         let globals = lua_gettop(state);
+        bits::replace(state);
         for name in BASE {
             lua_getfield_(state, LUA_GLOBALSINDEX, name.as_ptr());
             if lua_type(state, -1) == LUA_TTABLE {
@@ -109,15 +110,16 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         add_libraries(state, globals);
 
         lua_newtable(state);
+        let of_libraries = lua_gettop(state);
         environment::push_for_libraries(state);
         forbid_undefined(state);
         protect(state);
-        lua_setfield(state, -2, c"redis".as_ptr());
+        set_api(state, of_libraries);
         forbid_undefined(state);
         places.globals_of_libraries = luaL_ref(state, LUA_REGISTRYINDEX);
         environment::push_for_scripts(state);
         protect(state);
-        lua_setfield(state, globals, c"redis".as_ptr());
+        set_api(state, globals);
 
         forbid_undefined(state);
         lua_pushvalue(state, globals);
@@ -140,6 +142,18 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
     0
 }
 
+/// Moves the table at the top into the one at `globals`, an index from the bottom, as `redis` and by the name that Valkey 8
+/// gives it, `server`.
+unsafe fn set_api(state: State, globals: c_int) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        lua_pushvalue(state, -1);
+        lua_insert(state, -2);
+        lua_setfield(state, globals, c"redis".as_ptr());
+        lua_setfield(state, globals, c"server".as_ptr());
+    }
+}
+
 /// Makes the globals of scripts that only index `KEYS`, `ARGV` and `redis`.
 unsafe fn add_direct_globals(state: State, places: &mut Places) {
     // SAFETY: As for `stack`.
@@ -156,7 +170,7 @@ unsafe fn add_direct_globals(state: State, places: &mut Places) {
         lua_settop(state, direct);
         raw_field(state, direct, b"redis");
         if push_real(state, direct + 1) {
-            lua_setfield(state, direct, c"redis".as_ptr());
+            set_api(state, direct);
         }
         lua_settop(state, direct);
         for (place, name) in

@@ -9,6 +9,7 @@
 //! state: the collector frees it, and the machine's limit counts it. Loops whose length a script
 //! chooses count their steps in a [`stack::Pace`]. Calls to Lua's API go through [`stack::Stack`].
 
+pub(crate) mod bits;
 pub(crate) mod buffer;
 pub(crate) mod cjson;
 mod cmsgpack;

@@ -30,6 +30,23 @@ fn nothing_dangerous_is_there() {
     assert_eq!(eval(bytecode), "$3\r\nnil\r\n");
 }
 
+/// Valkey 8's name for `redis`.
+#[test]
+fn server_is_redis() {
+    check(
+        &[
+            ("return tostring(server == redis)", "$4|true|"),
+            ("return server.sha1hex('')", "$40|da39a3ee5e6b4b0d3255bfef95601890afd80709|"),
+            (
+                "local s = server return s.sha1hex('')",
+                "$40|da39a3ee5e6b4b0d3255bfef95601890afd80709|",
+            ),
+            ("return server.status_reply(ARGV and 'ok')", "+ok|"),
+        ],
+        eval,
+    );
+}
+
 #[test]
 fn shared_tables_cannot_be_changed() {
     for body in [
@@ -38,6 +55,7 @@ fn shared_tables_cannot_be_changed() {
         "KEYS = 1",
         "redis.call = 1",
         "redis.x = 1",
+        "server.x = 1",
         "string.x = 1",
         "math.random = 1",
         "bit.band = 1",
