@@ -23,7 +23,7 @@ port=${PORT:-21400}
 cache=${CARGO_TARGET_DIR:-$root/target}/redis-tcl-suite
 required="unit/type/string unit/type/incr unit/type/set unit/type/hash unit/type/list unit/type/list-2
   unit/type/list-3 unit/type/zset unit/type/stream unit/type/stream-cgroups unit/bitops unit/bitfield unit/tracking
-  unit/hyperloglog unit/geo unit/sort unit/expire unit/scan unit/keyspace
+  unit/hyperloglog unit/geo unit/sort unit/expire unit/scan unit/keyspace unit/dump
   unit/functions unit/scripting unit/multi unit/protocol unit/info unit/info-command unit/introspection unit/introspection-2
   unit/other unit/querybuf unit/quit unit/latency-monitor unit/slowlog unit/lazyfree unit/pause
   unit/replybufsize unit/violations unit/client-eviction unit/auth unit/acl unit/acl-v2"

@@ -21,8 +21,10 @@ pub(crate) const COMMANDS: &[Code] = &[
     while_subscribed("punsubscribe", |ctx, args| unsubscribe(ctx, args, Kind::Pattern)),
     while_subscribed("sunsubscribe", |ctx, args| unsubscribe(ctx, args, Kind::Shard)),
     Code::with_locks("publish", LockNeed::None, |ctx, args| publish(ctx, args, Kind::Channel))
+        .with(Flags::MAY_REPLICATE)
         .on_channels(Channels::One),
     Code::with_locks("spublish", LockNeed::None, |ctx, args| publish(ctx, args, Kind::Shard))
+        .with(Flags::MAY_REPLICATE)
         .on_channels(Channels::One),
     Code::container(
         "pubsub",

@@ -19,7 +19,8 @@ impl Flags {
     pub const SKIP_SLOWLOG: Flags = Flags(1 << 9);
     pub const FAST: Flags = Flags(1 << 10);
     pub const NO_AUTH: Flags = Flags(1 << 11);
-    /// May change data although it is no write: waits while writes are paused. Not shown.
+    /// No write, but goes to replicas in Redis, or may: waits while writes are paused, and read-only
+    /// scripts cannot call it. Not shown.
     pub const MAY_REPLICATE: Flags = Flags(1 << 12);
     pub const NO_MULTI: Flags = Flags(1 << 13);
     pub const MOVABLEKEYS: Flags = Flags(1 << 14);

@@ -22,7 +22,8 @@ const LARGE_OUTPUT_BYTES: usize = 1 << 20;
 /// Requests with more arguments than this take memory for their list.
 pub(super) const INLINE_ARGS: usize = 8;
 
-/// What waits while the log is far behind. A script that only reads says so in its name.
+/// What waits while the log is far behind, but for `PUBLISH`. A script that only reads says so in its
+/// name.
 const WRITES: u32 = Flags::WRITE.0 | Flags::RUNS_QUEUE.0 | Flags::MAY_REPLICATE.0;
 
 impl Worker {
@@ -158,7 +159,7 @@ impl Worker {
             _ => {}
         }
         let flags = item.id.map_or(Flags::NONE, |id| self.node.table.spec(id).flags);
-        if self.log_is_behind && (flags.0 & WRITES != 0) {
+        if self.log_is_behind && flags.0 & WRITES != 0 && !flags.has(Flags::PUBSUB) {
             return self.waits_for_log_room(item);
         }
         if flags.0 & (Flags::RUNS_SCRIPT.0 | Flags::RUNS_QUEUE.0) != 0
