@@ -63,7 +63,7 @@ suite_fakeredis() {
     local mixins=test/test_mixins
     python_suite fakeredis 2.40.0 'fakeredis[lua,valkey,digest]' hypothesis pytest-asyncio \
         pytest-mock -- --hypothesis-seed 1 -m 'not fake' \
-        --ignore "$mixins/test_acl_commands.py" "$mixins" test/test_async test/test_hypothesis \
+        "$mixins" test/test_async test/test_hypothesis \
         test/test_keyspace_notifications.py test/test_subkey_notifications.py
 }
 adapt_fakeredis() { sed -i 's/\b6390\b/6379/' test/conftest.py test/*/*.py; }

@@ -90,6 +90,13 @@ fn write_group<S: Sink>(
     Ok(())
 }
 
+/// Whether a consumer was last given an entry at another time than it was last seen: who reads an
+/// older version takes both for the same.
+pub(crate) fn has_active_times(stream: &Stream) -> bool {
+    let mut consumers = stream.groups().flat_map(|(_, group)| group.consumers());
+    consumers.any(|consumer| consumer.active_ms != Some(consumer.seen_ms))
+}
+
 fn head_of_consumer(consumer: &Consumer) -> ConsumerHead {
     ConsumerHead {
         name: consumer.name().to_vec(),

@@ -14,6 +14,9 @@ const DEFAULT: Version = Version::Redis10;
 pub fn oldest_version(value: ValueRef<'_>) -> Version {
     match value {
         ValueRef::Object(Object::Hash(hash)) if hash.next_expiry() != 0 => Version::Redis12,
+        ValueRef::Object(Object::Stream(stream)) if stream_write::has_active_times(stream) => {
+            Version::Redis11
+        }
         _ => DEFAULT,
     }
 }

@@ -232,11 +232,8 @@ impl Local {
         let enter = |log: &CommandLog, amount: u64, keep: usize| {
             let unix_seconds = node.clock.unix_ms() / 1000;
             let name = session.info.name.lock();
-            let client = match self.script {
-                // The command is one of a script.
-                Some(_) => ("?:0", &b""[..]),
-                None => (&*session.info.addr, &**name),
-            };
+            // A script's commands are its caller's.
+            let client = (&*session.info.addr, &**name);
             log.push(client, secrets::shown(args), amount, unix_seconds, keep);
         };
         if reaches(settings.commandlog_execution_slower_than(), microseconds) {

@@ -130,13 +130,28 @@ fn streams_come_back_with_their_groups() {
         let value = stream(count, if count == 0 { Vec::new() } else { groups });
         let back = there_and_back(&value);
         let (Value::Stream(mut before), Value::Stream(mut after)) = (value, back) else { panic!() };
-        // RDB 10 does not have it.
+        // RDB 10 does not have it, and who reads that takes the time for the other.
         let consumers = before.groups.iter_mut().flat_map(|group| &mut group.consumers);
         consumers.for_each(|consumer| consumer.head.active_at_ms = None);
         if count == 0 {
             after.state.counters.as_mut().unwrap().first_id = id(1);
         }
         assert_eq!(before, after, "{count} entries");
+    }
+}
+
+#[test]
+fn consumers_come_back_with_both_their_times() {
+    let mut groups = vec![group("b", &[1, 2], &[("alice", &[1]), ("bob", &[2]), ("carl", &[])])];
+    for (times, [bob, carl]) in
+        [([Some(9), Some(5)], [5, 5]), ([Some(5), None], [5, 7]), ([Some(3), None], [4, 6])]
+    {
+        for (at, (active, seen)) in [(1, (times[0], bob)), (2, (times[1], carl))] {
+            groups[0].consumers[at].head.active_at_ms = active;
+            groups[0].consumers[at].head.seen_at_ms = seen;
+        }
+        let value = stream(3, groups.clone());
+        assert_eq!(there_and_back(&value), value);
     }
 }
 
@@ -150,6 +165,10 @@ fn a_payload_names_the_oldest_version_that_has_the_value() {
     assert_eq!(version(&Value::Hash(vec![field("f", "v", None)])), 10);
     assert_eq!(version(&Value::Hash(vec![field("f", "v", Some(9_999_999_999_999))])), 12);
     assert_eq!(version(&stream(3, Vec::new())), 10);
+    let mut groups = vec![group("g", &[1], &[("c", &[1])])];
+    assert_eq!(version(&stream(3, groups.clone())), 10);
+    groups[0].consumers[0].head.active_at_ms = None;
+    assert_eq!(version(&stream(3, groups)), 11);
 }
 
 #[track_caller]
