@@ -19,6 +19,7 @@ mod connection;
 mod dialect;
 pub mod dropper;
 mod durability;
+mod errands;
 mod exposure;
 mod gate_waits;
 mod input;

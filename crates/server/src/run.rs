@@ -25,6 +25,7 @@ use ladon_kernel::shared::Shared;
 use ladon_log::{LogError, OpenError, RecoverError, RecoveryReport};
 use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError};
 use ladon_operations::{Listeners, Port, PortError, State};
+use ladon_peers::TcpPeers;
 use ladon_platform::{Clock, Process, SystemClock};
 use ladon_settings::{IoBackend, Settings};
 use ladon_tls::{TlsBackend, TlsError};
@@ -204,6 +205,7 @@ fn shared(
     };
     let mut shared = assembly.shared();
     shared.process = process;
+    shared.peers = Some(Box::new(TcpPeers::new(Arc::clone(&shared.clock))));
     let listening = Arc::clone(listening);
     shared.follow_settings =
         Some(Box::new(move |settings, changed| listening.follow(settings, changed)));

@@ -76,6 +76,7 @@ const NOT_RECORDED_IN_8_0: &[&str] = &[
     "acl|save",
     "acl|setuser",
     "dump",
+    "migrate",
     "restore",
     "role",
 ];
@@ -137,6 +138,7 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     ("georadiusbymember", &["arguments", "history"]),
     ("georadiusbymember_ro", &["arguments", "history"]),
     ("pfmerge", &["arguments"]),
+    ("migrate", &["arguments"]),
     ("bzpopmax", &["flags"]),
     ("bzpopmin", &["flags"]),
     ("zadd", &["arguments"]),
