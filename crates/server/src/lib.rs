@@ -11,6 +11,7 @@
 
 mod aside;
 mod assembly;
+mod background;
 mod batch;
 mod checkpointer;
 mod client_memory;

@@ -2,6 +2,7 @@
 
 use crate::aside::Aside;
 use crate::assembly::{Assembly, dataset, node_over};
+use crate::background::Threads;
 use crate::checkpointer::Checkpointer;
 use crate::configured_users::{self, UsersError};
 use crate::dropper::Dropper;
@@ -205,6 +206,7 @@ fn shared(
     };
     let mut shared = assembly.shared();
     shared.process = process;
+    shared.background = Some(Box::new(Threads::default()));
     shared.peers = Some(Box::new(TcpPeers::new(Arc::clone(&shared.clock))));
     let listening = Arc::clone(listening);
     shared.follow_settings =

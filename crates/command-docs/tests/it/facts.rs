@@ -77,8 +77,11 @@ const NOT_RECORDED_IN_8_0: &[&str] = &[
     "acl|setuser",
     "dump",
     "migrate",
+    "psync",
+    "replconf",
     "restore",
     "role",
+    "sync",
 ];
 
 /// Commands that Redis 7.0 did not have.
