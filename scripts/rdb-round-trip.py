@@ -4,8 +4,9 @@
     scripts/rdb-round-trip.py LADON
 
 redis-server -> RDB and append-only files -> `ladon import` -> a served Ladon -> `ladon export`, from
-the running server and from its directory -> redis-server. After each step every key of every
-database is compared: type, value, expiry, groups of streams. Needs redis-server and redis-cli.
+the running server and from its directory, and `redis-cli --rdb` -> redis-server. And by `MIGRATE`,
+from a redis-server to a Ladon, to another Ladon, to a redis-server. After each step every key of
+every database is compared: type, value, expiry, groups of streams. Needs redis-server and redis-cli.
 """
 import os
 import signal
@@ -187,6 +188,9 @@ def main():
                     call("FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('f', function() return 1 end)")
                 else:
                     back(out, folder, f"exported {name} from the server", expected)
+            out = at(name + ".cli.rdb")
+            subprocess.run(["redis-cli", "-p", str(port), "--rdb", out], check=True, stderr=subprocess.DEVNULL)
+            back(out, folder, f"redis-cli --rdb of {name}", expected)
             stop(server)
             out = at(name + ".offline.rdb")
             subprocess.run([ladon, "export", out, "--data", at(name + ".data")], check=True)
@@ -199,6 +203,37 @@ def main():
         subprocess.run([*into, "--replace"], check=True)
         compare("imported again", saved, contents(call))
         stop(server)
+        hops(ladon, at, at("redis", "dump.rdb"), saved)
+
+
+def hops(ladon, at, file, expected):
+    """All keys from server to server by MIGRATE."""
+    where, name = os.path.split(file)
+    redis = ["redis-server", "--port", "PORT", "--save", "", "--dir"]
+    chain = [
+        ("redis-server", [*redis, where, "--dbfilename", name]),
+        ("Ladon", [ladon, "serve", "--port", "PORT", "--data", at("hop1")]),
+        ("another Ladon", [ladon, "serve", "--port", "PORT", "--data", at("hop2")]),
+        ("redis-server", [*redis, at()]),
+    ]
+    source, call, _ = start(chain[0][1])
+    for (origin, _), (target, words) in zip(chain, chain[1:]):
+        process, there, port = start(words)
+        for db in range(16):
+            call("SELECT", db)
+            keys = call("KEYS", "*")
+            # Half of them alone, the others together.
+            for key in keys[::2]:
+                assert call("MIGRATE", "127.0.0.1", port, key, db, 10000) == "OK", key
+            if keys[1::2]:
+                told = call("MIGRATE", "127.0.0.1", port, "", db, 10000, "KEYS", *keys[1::2])
+                assert told == "OK", told
+            assert call("DBSIZE") == 0
+        found = contents(there)
+        compare(f"MIGRATE from {origin} to {target}", (expected[0], []), (found[0], []))
+        stop(source)
+        source, call = process, there
+    stop(source)
 
 
 def back(file, folder, what, expected):

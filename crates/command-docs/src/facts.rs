@@ -90,12 +90,13 @@ fn keys(text: &'static str) -> Option<KeySpec> {
         let find_keys = FindKeys::KeyNumber { key_number_index: 0, first_key: 1, key_step };
         (BeginSearch::Index(index.parse().ok()?), find_keys)
     } else if let Some((keyword, from)) = place.split_once('@') {
-        let find_keys = match from.strip_suffix("/2") {
-            Some(_) => FindKeys::Range { last_key: -1, key_step: 1, limit: 2 },
-            None => FindKeys::Range { last_key: 0, key_step: 1, limit: 0 },
+        let (from, last_key, limit) = match (from.strip_suffix("/2"), from.strip_suffix("..")) {
+            (Some(from), _) => (from, -1, 2),
+            (None, Some(from)) => (from, -1, 0),
+            (None, None) => (from, 0, 0),
         };
-        let from = from.strip_suffix("/2").unwrap_or(from).parse().ok()?;
-        (BeginSearch::Keyword { keyword, from }, find_keys)
+        let keyword = BeginSearch::Keyword { keyword, from: from.parse().ok()? };
+        (keyword, FindKeys::Range { last_key, key_step: 1, limit })
     } else {
         let (range, step) = place.split_once('/').unwrap_or((place, "1"));
         let (first, last) = range.split_once("..").unwrap_or((range, range));
@@ -128,6 +129,10 @@ mod tests {
         let spec = keys("STREAMS@4/2 RO access").expect("well-formed");
         let keyword = BeginSearch::Keyword { keyword: "STREAMS", from: 4 };
         let find_keys = FindKeys::Range { last_key: -1, key_step: 1, limit: 2 };
+        assert_eq!((spec.begin_search, spec.find_keys), (keyword, find_keys));
+        let spec = keys("KEYS@-2.. RO access").expect("well-formed");
+        let keyword = BeginSearch::Keyword { keyword: "KEYS", from: -2 };
+        let find_keys = FindKeys::Range { last_key: -1, key_step: 1, limit: 0 };
         assert_eq!((spec.begin_search, spec.find_keys), (keyword, find_keys));
         assert_eq!((keys("x RO"), keys("STREAMS@x RO")), (None, None));
     }

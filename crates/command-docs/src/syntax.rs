@@ -15,8 +15,8 @@
 //! versions := ['@' since] ['~' deprecated since]
 //! ```
 //!
-//! Names are lower case; tokens are upper case, or one of `= ~ * $`: `key#0 value [expiration(EX
-//! seconds:integer|PERSIST)]`.
+//! Names are lower case; tokens are upper case, or one of `= ~ * $ ""`: `key#0 value
+//! [expiration(EX seconds:integer|PERSIST)]`.
 
 use crate::argument::{Argument, ArgumentKind};
 
@@ -102,7 +102,7 @@ impl Reader<'_> {
     }
 
     fn token(&mut self) -> Option<String> {
-        let sign = ["=", "~", "*", "$"].into_iter().find(|sign| self.take(sign));
+        let sign = ["=", "~", "*", "$", "\"\""].into_iter().find(|sign| self.take(sign));
         sign.map(str::to_owned).or_else(|| self.word(char::is_uppercase, is_token))
     }
 

@@ -1,8 +1,8 @@
 //! Every family's commands, and the table of them all.
 
 use crate::{
-    admin, bitmap, connection, generic, geo, hash, hyperloglog, list, pubsub, scripting, set, sort,
-    sorted_set, stream, string, transactions,
+    admin, bitmap, connection, generic, geo, hash, hyperloglog, list, pubsub, replication,
+    scripting, set, sort, sorted_set, stream, string, transactions,
 };
 use ladon_kernel::command::spec::Code;
 use ladon_kernel::command::table::CommandTable;
@@ -28,6 +28,7 @@ const FAMILIES: &[&[Code]] = &[
     admin::monitor::COMMANDS,
     admin::persistence::COMMANDS,
     pubsub::COMMANDS,
+    replication::COMMANDS,
     scripting::COMMANDS,
     admin::server::COMMANDS,
     set::COMMANDS,

@@ -26,6 +26,7 @@ mod hash;
 mod hyperloglog;
 mod list;
 mod pubsub;
+mod replication;
 mod scripting;
 mod set;
 mod shared;

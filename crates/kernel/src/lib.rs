@@ -19,6 +19,7 @@
 //! or a file. [`node::Node`]'s traits provide what a handler needs of the node.
 
 pub mod access;
+pub mod background;
 pub mod blocking;
 pub mod client;
 pub mod command;

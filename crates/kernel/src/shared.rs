@@ -1,12 +1,14 @@
 //! What all connections of a node share, whatever its data.
 
 use crate::access::Accounts;
+use crate::background::Background;
 use crate::client::clients::{ClientInfo, Clients, Monitor};
 use crate::client::schema_watchers::SchemaWatchers;
 use crate::command::command_id::CommandId;
 use crate::command::table::CommandTable;
 use crate::dataset::{Dataset, Exchange};
 use crate::long::aside_job::AsideCounts;
+use crate::long::delivery::Peers;
 use crate::long::large::Slicing;
 use crate::memory::eviction_state::Exceeded;
 use crate::memory::lazy_free::LazyFree;
@@ -94,6 +96,10 @@ pub struct Shared {
     pub sync_times: Arc<SyncTimes>,
     /// The process and its machine.
     pub process: Arc<dyn Process>,
+    /// Threads for work beside requests, where there are some.
+    pub background: Option<Box<dyn Background>>,
+    /// The way to other servers, where there is one.
+    pub peers: Option<Box<dyn Peers>>,
     /// Applies other consequences of changed settings, where there are any.
     pub follow_settings: Option<FollowSettings>,
     /// Testing only: sees the changes that evict keys before they are logged, and returns whether
@@ -188,6 +194,8 @@ impl Shared {
             clients: Clients::default(),
             replication_id: Mutex::new(hex_id(&mut Rng::new(seed))),
             process: Arc::new(SystemProcess::default()),
+            background: None,
+            peers: None,
             follow_settings: None,
             watch_evictions: None,
             watch_served: None,

@@ -15,7 +15,7 @@ use crate::encoding::Encoding;
 use crate::error::{Error, Fault};
 use crate::source::Source;
 use crate::value::{Element, Value};
-use crate::write::{Head, ValueWriter, Version, put_value};
+use crate::write::{Head, Sink, ValueWriter, Version, put_value};
 
 /// Bytes behind the body.
 pub const FOOTER_BYTES: usize = 10;
@@ -143,16 +143,16 @@ fn begin(
     Ok((encoding, Elements::open(encoding, source)?))
 }
 
-/// Begins a payload in `out`, which is empty; the caller writes the value's elements, and then calls
-/// [`seal`].
+/// Begins a payload in `out`, which is empty; the caller writes the value's elements, and then the
+/// footer: [`seal`] does, or a [`Sealing`] that has seen all of them.
 ///
 /// # Errors
 /// As of [`make`].
-pub fn begin_value(
-    out: &mut Vec<u8>,
+pub fn begin_value<S: Sink>(
+    out: &mut S,
     head: Head,
     version: Version,
-) -> Result<ValueWriter<'_, Vec<u8>>, Fault> {
+) -> Result<ValueWriter<'_, S>, Fault> {
     ValueWriter::begin(out, None, head, version)
 }
 

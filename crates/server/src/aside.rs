@@ -1,6 +1,7 @@
 //! Threads for long jobs, such as computing the union of large sets. Their priority is lower than
 //! that of the IO threads.
 
+use crate::errands::Errands;
 use ladon_kernel::long::aside_job::{Job, Lent};
 use ladon_kernel::message::Message;
 use ladon_kernel::shared::Shared;
@@ -29,7 +30,10 @@ pub(crate) struct Task {
 
 /// Sends tasks to the threads. The threads end when the last clone is dropped.
 #[derive(Clone)]
-pub struct Aside(Sender<Task>);
+pub struct Aside {
+    tasks: Sender<Task>,
+    errands: Arc<Errands>,
+}
 
 impl Aside {
     /// Starts the threads.
@@ -57,13 +61,21 @@ impl Aside {
                 }
             })?;
         }
-        Ok(Aside(sender))
+        Ok(Aside { tasks: sender, errands: Errands::new(node) })
     }
 
     /// Queues a task.
     pub(crate) fn hand_over(&self, task: Task) {
         // Sending fails only after the threads have ended, which happens when the last `Aside` is
         // dropped.
-        let _ = self.0.send(task);
+        let _ = self.tasks.send(task);
+    }
+
+    /// Gives a task that waits for another server to a thread on which nothing else waits.
+    pub(crate) fn send_out(&self, task: Task) {
+        if let Err((task, error)) = self.errands.send_out(task) {
+            tracing::warn!("cannot start a thread for an errand: {error}; long jobs wait for it");
+            self.hand_over(task);
+        }
     }
 }

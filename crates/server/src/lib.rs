@@ -11,6 +11,7 @@
 
 mod aside;
 mod assembly;
+mod background;
 mod batch;
 mod checkpointer;
 mod client_memory;
@@ -19,6 +20,7 @@ mod connection;
 mod dialect;
 pub mod dropper;
 mod durability;
+mod errands;
 mod exposure;
 mod gate_waits;
 mod input;

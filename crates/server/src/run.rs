@@ -2,6 +2,7 @@
 
 use crate::aside::Aside;
 use crate::assembly::{Assembly, dataset, node_over};
+use crate::background::Threads;
 use crate::checkpointer::Checkpointer;
 use crate::configured_users::{self, UsersError};
 use crate::dropper::Dropper;
@@ -25,6 +26,7 @@ use ladon_kernel::shared::Shared;
 use ladon_log::{LogError, OpenError, RecoverError, RecoveryReport};
 use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError};
 use ladon_operations::{Listeners, Port, PortError, State};
+use ladon_peers::TcpPeers;
 use ladon_platform::{Clock, Process, SystemClock};
 use ladon_settings::{IoBackend, Settings};
 use ladon_tls::{TlsBackend, TlsError};
@@ -204,6 +206,8 @@ fn shared(
     };
     let mut shared = assembly.shared();
     shared.process = process;
+    shared.background = Some(Box::new(Threads::default()));
+    shared.peers = Some(Box::new(TcpPeers::new(Arc::clone(&shared.clock))));
     let listening = Arc::clone(listening);
     shared.follow_settings =
         Some(Box::new(move |settings, changed| listening.follow(settings, changed)));

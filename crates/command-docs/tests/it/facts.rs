@@ -76,8 +76,12 @@ const NOT_RECORDED_IN_8_0: &[&str] = &[
     "acl|save",
     "acl|setuser",
     "dump",
+    "migrate",
+    "psync",
+    "replconf",
     "restore",
     "role",
+    "sync",
 ];
 
 /// Commands that Redis 7.0 did not have.
@@ -137,6 +141,7 @@ const CHANGED_IN_7_2: &[(&str, &[&str])] = &[
     ("georadiusbymember", &["arguments", "history"]),
     ("georadiusbymember_ro", &["arguments", "history"]),
     ("pfmerge", &["arguments"]),
+    ("migrate", &["arguments"]),
     ("bzpopmax", &["flags"]),
     ("bzpopmin", &["flags"]),
     ("zadd", &["arguments"]),

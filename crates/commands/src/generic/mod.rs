@@ -4,6 +4,7 @@ mod database;
 mod dump;
 mod existence;
 mod expire;
+mod migrate;
 mod object;
 mod random;
 mod relocate;
@@ -17,7 +18,7 @@ pub(crate) mod wait;
 use crate::shared::databases;
 use ladon_kernel::command::accessed::Databases;
 use ladon_kernel::command::flags::Flags;
-use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::command::spec::{Code, KeyPositions, LockNeed};
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("del", existence::del).on_tuples(tuple::del),
@@ -44,6 +45,7 @@ pub(crate) const COMMANDS: &[Code] = &[
         .on_databases(Databases::SelectedAndNamed(|args| databases::at(args, &[2]))),
     Code::on_keys("dump", dump::dump),
     Code::on_keys("restore", restore::restore).with(Flags::TAKES_OVER),
+    Code::on_keys("migrate", migrate::migrate).with_keys(KeyPositions::Found(migrate::keys)),
     Code::container("object", object::SUBCOMMANDS),
     Code::with_locks("keys", LockNeed::All, scan::keys).beside_mounts(tuple_list::keys),
     Code::with_locks("scan", LockNeed::Own, scan::scan).beside_mounts(tuple_list::scan),

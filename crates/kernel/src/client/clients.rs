@@ -119,7 +119,7 @@ pub struct CertificateNames {
 const CONNECTION_BYTES: usize = 2 * SESSION_BYTES + size_of::<ClientInfo>() + 256;
 
 /// Memory of a `Session`, which checks it.
-pub(crate) const SESSION_BYTES: usize = 136;
+pub(crate) const SESSION_BYTES: usize = 144;
 
 /// Buffers count as multiples of this.
 const BUFFER_STEP_BYTES: usize = 4096;

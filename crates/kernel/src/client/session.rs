@@ -139,6 +139,29 @@ pub enum BlockedKind {
     WaitAof,
 }
 
+/// What `REPLCONF` has said of a connection: a set of bits, as there are many connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DumpOptions(u8);
+
+impl DumpOptions {
+    /// It understands a dump of unknown length.
+    pub const TAKES_EOF: DumpOptions = DumpOptions(1);
+    /// It wants functions only.
+    pub const FUNCTIONS_ONLY: DumpOptions = DumpOptions(1 << 1);
+    /// It would follow, if it could.
+    pub const IS_REPLICA: DumpOptions = DumpOptions(1 << 2);
+
+    /// Whether this was said.
+    pub fn has(self, option: DumpOptions) -> bool {
+        self.0 & option.0 != 0
+    }
+
+    /// Says it, or takes it back.
+    pub fn set(&mut self, option: DumpOptions, is_said: bool) {
+        self.0 = if is_said { self.0 | option.0 } else { self.0 & !option.0 };
+    }
+}
+
 /// A connection's state as commands see it.
 pub struct Session {
     /// What other threads may see and ask of it.
@@ -169,6 +192,8 @@ pub struct Session {
     pub last_write: Lsn,
     /// The store that is being computed aside, for the request that will run again.
     pub aside: Option<Box<Aside>>,
+    /// What it asks `SYNC` for.
+    pub dump: DumpOptions,
     /// It gets every command that the server runs (`MONITOR`).
     pub monitor: bool,
     /// What it subscribes to; `None` if nothing.
@@ -221,6 +246,7 @@ impl Session {
             no_touch: false,
             last_write: Lsn::ZERO,
             aside: None,
+            dump: DumpOptions::default(),
             monitor: false,
             subscribed: None,
             tracking: None,

@@ -60,7 +60,9 @@ impl CommandSpec {
 
     /// The keys among these arguments, and what happens to each.
     pub fn keys_with_access(&self, args: &[&[u8]]) -> impl Iterator<Item = (usize, KeyAccess)> {
-        self.keys.positions(args).filter_map(|at| {
+        // As in Redis, the rights to what is refused anyway are not asked for.
+        let is_refused = self.keys.lack_announced(args);
+        self.keys.positions(args).filter(move |_| !is_refused).filter_map(|at| {
             if self.key_spec(args, at).is_none() {
                 // Nobody knows, so everything is asked for.
                 return Some((at, KeyAccess::BOTH));

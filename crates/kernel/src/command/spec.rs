@@ -137,6 +137,22 @@ impl KeyPositions {
     }
 }
 
+impl KeyPositions {
+    /// Whether the arguments announce more keys than there are: a request that every command
+    /// refuses before it looks at a key.
+    pub(crate) fn lack_announced(self, args: &[&[u8]]) -> bool {
+        let (at, step) = match self {
+            KeyPositions::Counted { count_at, step } => (usize::from(count_at), usize::from(step)),
+            KeyPositions::FirstAndCounted { count_at } => (usize::from(count_at), 1),
+            _ => return false,
+        };
+        let count = args.get(at).and_then(|text| ladon_resp::parse_i64(text));
+        let count = count.and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        let last = at.saturating_add(count.saturating_sub(1).saturating_mul(step)) + 1;
+        count > 0 && last >= args.len()
+    }
+}
+
 /// The part of its first key's value that a command accesses, for prefetching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {

@@ -62,6 +62,11 @@ impl Session {
                 aside.memory = Some(memory);
                 Ok(())
             }
+            Product::Delivery(delivery) => {
+                aside.nanoseconds += computed.nanoseconds;
+                aside.delivery = Some(delivery);
+                Ok(())
+            }
             Product::Reply(_) => Err(computed),
         }
     }
@@ -241,12 +246,12 @@ impl Ctx<'_> {
         }
         let db = self.session.db;
         let aside = self.session.aside.get_or_insert_with(|| Box::new(Aside::new(db)));
+        aside.watched = sources.iter().map(|key| (key.bytes.to_vec(), Arc::clone(&flag))).collect();
         aside.flag = flag;
-        aside.watched = sources.iter().map(|key| key.bytes.to_vec()).collect();
         self.flow = Flow::Compute;
     }
 
-    fn job(
+    pub(crate) fn job(
         &self,
         job: impl FnOnce(&Keyspace, Option<Lent>) -> (Product, Option<Arc<Vec<u8>>>) + Send + 'static,
     ) -> Job {
@@ -273,7 +278,7 @@ impl Ctx<'_> {
         self.depends = self.depends.max(aside.depends);
         let (flag, watched) = (Arc::clone(&aside.flag), std::mem::take(&mut aside.watched));
         let db = self.node.keyspace.select(aside.db);
-        for name in &watched {
+        for (name, _) in &watched {
             let key = self.key(name);
             // Removes the key if it has expired, which touches it.
             self.tx().exists(db, key);
@@ -308,7 +313,7 @@ pub(crate) fn forget(thread: &mut ThreadParts<'_>, session: &mut Session) {
     let Some(mut aside) = session.aside.take() else { return };
     let ThreadParts { node, local, scratch, append, .. } = thread;
     let db = node.keyspace.select(aside.db);
-    for name in &aside.watched {
+    for (name, flag) in &aside.watched {
         let key = Key { bytes: name, hash: node.keyspace.hash(name) };
         let tx = match local.serves_busy {
             true => None,
@@ -316,10 +321,10 @@ pub(crate) fn forget(thread: &mut ThreadParts<'_>, session: &mut Session) {
         };
         let Some(mut tx) = tx else {
             let watched = WatchedKey { db: aside.db, key: name.clone(), space: None };
-            local.unwatch_later.push((watched, Arc::clone(&aside.flag)));
+            local.unwatch_later.push((watched, Arc::clone(flag)));
             continue;
         };
-        tx.unwatch(db, key, &aside.flag);
+        tx.unwatch(db, key, flag);
         tx.commit(&mut **append);
     }
     if let Some(unused) = aside.memory.take() {

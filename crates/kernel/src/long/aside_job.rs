@@ -2,6 +2,7 @@
 //! connection notes meanwhile.
 
 use crate::command::error::CommandError;
+use crate::long::delivery::Delivery;
 use crate::long::slices::Slices;
 use ladon_engine::{Library, Stored, WatchFlag};
 use ladon_platform::pages::Prepared;
@@ -61,6 +62,8 @@ pub(crate) enum Product {
     Memory(Vec<Prepared>),
     /// The libraries that the request's second run adds.
     Libraries(Result<Vec<Arc<Library>>, CommandError>),
+    /// What became of what was sent to another server.
+    Delivery(Delivery),
 }
 
 impl std::fmt::Debug for Computed {
@@ -79,7 +82,10 @@ impl Computed {
     pub(crate) fn into_reply(self) -> Result<(Box<dyn Slices>, u64), Computed> {
         match self.result {
             Product::Reply(slices) => Ok((slices, self.nanoseconds)),
-            Product::Value(_) | Product::Libraries(_) | Product::Memory(_) => Err(self),
+            Product::Value(_)
+            | Product::Libraries(_)
+            | Product::Memory(_)
+            | Product::Delivery(_) => Err(self),
         }
     }
 }
@@ -101,8 +107,8 @@ pub struct Aside {
     pub(crate) attempt: u32,
     /// Set when a source is touched.
     pub(crate) flag: Arc<WatchFlag>,
-    /// The sources, and the number of their database.
-    pub(crate) watched: Vec<Vec<u8>>,
+    /// The sources, each with the flag that watches it, and the number of their database.
+    pub(crate) watched: Vec<(Vec<u8>, Arc<WatchFlag>)>,
     pub(crate) db: u16,
     /// The LSN that the findings of the previous run depend on.
     pub(crate) depends: Lsn,
@@ -111,6 +117,7 @@ pub struct Aside {
     pub(crate) computed: Option<Result<Stored, CommandError>>,
     pub(crate) libraries: Option<Result<Vec<Arc<Library>>, CommandError>>,
     pub(crate) memory: Option<Vec<Prepared>>,
+    pub(crate) delivery: Option<Delivery>,
 }
 
 impl Aside {
@@ -126,6 +133,7 @@ impl Aside {
             computed: None,
             libraries: None,
             memory: None,
+            delivery: None,
         }
     }
 }

@@ -93,7 +93,7 @@ impl Slicing {
     }
 
     /// The size from which a result is computed aside.
-    pub(crate) fn large_aside(&self) -> Large {
+    pub fn large_aside(&self) -> Large {
         Large(self.aside_elements.load(Relaxed))
     }
 }

@@ -18,6 +18,7 @@ use crate::long::aside_job::Computed;
 use crate::long::slices::{Block, Keeping, Room, Slices};
 use ladon_engine::Garbage;
 use ladon_platform::Clock;
+use ladon_record::Lsn;
 use ladon_resp::{Proto, Reply};
 
 /// The result of asking for a slice.
@@ -97,9 +98,14 @@ impl LongReply {
         }
     }
 
-    /// Whether it can continue because nothing remains to be computed.
-    pub fn is_computed(&self) -> bool {
-        self.slices.is_some()
+    /// Whether it can continue because what comes next is there.
+    pub fn is_ready(&self) -> bool {
+        self.slices.as_ref().is_some_and(|slices| slices.is_ready())
+    }
+
+    /// The LSN that what was written depends on, beside that of its command.
+    pub fn depends(&self) -> Lsn {
+        self.slices.as_ref().map_or(Lsn::ZERO, |slices| slices.depends())
     }
 
     /// Takes its job's result, at time `now_ms`. Returns it unchanged if it is not a reply.

@@ -2,6 +2,7 @@
 
 pub mod aside;
 pub mod aside_job;
+pub mod delivery;
 pub mod large;
 pub mod long_arguments;
 pub mod long_replies;

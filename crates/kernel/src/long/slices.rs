@@ -1,6 +1,7 @@
 //! A reply's elements in slices: what gives them, and how much a slice may have.
 
 use ladon_engine::Garbage;
+use ladon_record::Lsn;
 use ladon_resp::{Proto, Reply};
 use std::ops::Range;
 use std::sync::Arc;
@@ -86,6 +87,16 @@ impl Room {
 pub trait Slices: Send {
     /// Writes more elements, as far as there is room. Returns whether there may be more after that.
     fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool;
+
+    /// Whether there is something to write. Those who make it wake the thread once there is.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// The LSN that what was written depends on, beside that of the command.
+    fn depends(&self) -> Lsn {
+        Lsn::ZERO
+    }
 
     /// Called when the client is slow, because a frozen value makes other commands copy what they
     /// change. Copies up to `elements` more of what the rest needs, as replies of this protocol

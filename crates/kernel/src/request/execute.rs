@@ -69,7 +69,7 @@ pub fn execute(
     if !thread.scratch.ready.is_empty() {
         blocking::serve(thread);
     }
-    if session.aside.is_some() && !matches!(outcome.flow, Flow::Paused | Flow::Compute) {
+    if session.aside.is_some() && !outcome.flow.runs_again() {
         aside::forget(thread, session);
     }
     if session.tracking.is_some() {

@@ -84,6 +84,8 @@ pub struct Deferred {
     pub long_reply: Option<Box<LongReply>>,
     /// What computes the long reply, or what the request stores when it is retried.
     pub job: Option<Job>,
+    /// The job waits for another server.
+    pub is_errand: bool,
     /// Which of the request's arguments the job takes.
     pub lend: Option<usize>,
     /// The parts of the long reply, as the handler gave them.
@@ -92,8 +94,9 @@ pub struct Deferred {
 
 impl std::fmt::Debug for Deferred {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Deferred { long_reply, job, lend, slices } = self;
+        let Deferred { long_reply, job, is_errand, lend, slices } = self;
         let (job, slices) = (job.is_some(), slices.is_some());
-        write!(f, "Deferred({long_reply:?}, job: {job}, lend: {lend:?}, slices: {slices})")
+        let job = (job, is_errand);
+        write!(f, "Deferred({long_reply:?}, job: {job:?}, lend: {lend:?}, slices: {slices})")
     }
 }

@@ -258,6 +258,11 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// What is written to. Some of the file may not have reached it yet.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.write
+    }
+
     /// The version that is written.
     pub fn version(&self) -> Version {
         self.version

@@ -65,6 +65,7 @@ impl Worker {
                 connection.replies.depends =
                     connection.replies.depends.max(connection.replies.long_depends);
             }
+            connection.replies.depends = connection.replies.depends.max(long.depends());
             if let Some(block) = slice.block {
                 connection.replies.add_block(block, || self.buffers.take());
             }
@@ -115,6 +116,5 @@ impl Worker {
 
 fn may_go_on(connection: &Connection, now_ms: u64) -> bool {
     let Some(long) = &connection.replies.long else { return false };
-    long.is_computed()
-        && (connection.replies.unsent_bytes() < WINDOW_BYTES || long.is_overdue(now_ms))
+    long.is_ready() && (connection.replies.unsent_bytes() < WINDOW_BYTES || long.is_overdue(now_ms))
 }

@@ -301,12 +301,12 @@ impl Worker {
             connection.aborted = true;
         }
         if let Some(deferred) = deferred {
-            let Deferred { long_reply, job, .. } = *deferred;
+            let Deferred { long_reply, job, is_errand, .. } = *deferred;
             if let Some(long_reply) = long_reply {
                 self.begin_long_reply(item.slot, long_reply);
             }
             if let Some(job) = job {
-                self.begin_job(item.slot, job, lent);
+                self.begin_job(item.slot, job, lent, is_errand);
             }
         }
         self.go_on(batch, item, flow, (depends, again));

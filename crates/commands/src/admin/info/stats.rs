@@ -43,7 +43,9 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     ] {
         text.field(name, node.pubsub.names(kind));
     }
-    text.none_of(&["latest_fork_usec", "total_forks", "migrate_cached_sockets"]);
+    text.none_of(&["latest_fork_usec", "total_forks"]);
+    let peers = node.peers.as_ref();
+    text.field("migrate_cached_sockets", peers.map_or(0, |peers| peers.idle_connections()));
     text.none_of(&["slave_expires_tracked_keys"]);
     text.field("tracking_total_keys", node.tracking.keys());
     text.field("tracking_total_items", node.tracking.items());

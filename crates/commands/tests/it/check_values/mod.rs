@@ -1,5 +1,6 @@
-//! What the fuzz targets `hyperloglog`, `function_payload`, `geo_options`, `stream_options` and
-//! `shebang` check; the ordinary tests replay the kept corpora through the same code.
+//! What the fuzz targets `hyperloglog`, `function_payload`, `restore_payload`, `geo_options`,
+//! `stream_options` and `shebang` check; the ordinary tests replay the kept corpora through the same
+//! code.
 
 use super::common::TestNode;
 use ladon_resp::client::Decoder;
@@ -76,6 +77,62 @@ pub fn function_payload(data: &[u8]) {
     let payload = &dump[start..dump.len() - 2];
     assert_eq!(run(&[b"FUNCTION", b"RESTORE", payload, b"FLUSH"]), b"+OK\r\n");
     assert_eq!(run(&[b"FUNCTION", b"LIST", b"WITHCODE"]), listed, "a dump restores the same");
+}
+
+/// Any bytes as the body of what `RESTORE` gets, with a checksum that is right: of Valkey if the
+/// first byte is odd, of Redis otherwise.
+///
+/// No command panics. What was restored is in the log, is read and changed as any other value, and
+/// its dump restores the same.
+pub fn restore_payload(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let odd = first % 2 == 1;
+    let version = if odd { ladon_rdb::Version::Valkey80 } else { ladon_rdb::Version::Redis12 };
+    let mut payload = rest.to_vec();
+    ladon_rdb::payload::seal(&mut payload, version);
+    let node = TestNode::new();
+    let mut client = node.client();
+    let mut run = |args: &[&[u8]]| {
+        let (reply, _) = node.request(&mut client, args);
+        assert_is_one(&reply);
+        reply
+    };
+    if run(&[b"RESTORE", b"a", b"0", &payload]) != b"+OK\r\n" {
+        assert_eq!(run(&[b"DBSIZE"]), b":0\r\n", "all of a value or nothing");
+        return;
+    }
+    // Elements that have expired are no part of it any more.
+    if run(&[b"EXISTS", b"a"]) != b":1\r\n" {
+        return;
+    }
+    let again = run(&[b"DUMP", b"a"]);
+    let start = again.iter().position(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let copied = run(&[b"RESTORE", b"b", b"0", &again[start..again.len() - 2]]);
+    assert_eq!(copied, b"+OK\r\n", "a dump restores");
+    assert_eq!(run(&[b"DUMP", b"b"]), again, "a dump restores the same");
+    for words in [
+        &["OBJECT", "ENCODING"][..],
+        &["LRANGE", "0", "-1"],
+        &["SMEMBERS"],
+        &["HGETALL"],
+        &["ZRANGE", "0", "-1"],
+        &["XINFO", "STREAM", "FULL"],
+        &["SADD", "m", "1"],
+        &["HSET", "f", "v"],
+        &["ZADD", "1", "m"],
+        &["RPUSH", "e"],
+        &["XTRIM", "MAXLEN", "1"],
+        &["APPEND", "x"],
+        &["COPY", "c"],
+        &["DEL"],
+    ] {
+        // The key stands behind the command, or behind its subcommand.
+        let at = if matches!(words[0], "OBJECT" | "XINFO") { 2 } else { 1 };
+        let mut args: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        args.insert(at, b"a");
+        run(&args);
+    }
+    assert_eq!(node.replayed(), node.dump());
 }
 
 /// Words that the geo commands understand.
