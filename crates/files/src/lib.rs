@@ -11,6 +11,8 @@
 //! import with an error that names it; nothing is left out in silence. Absent: the command line.
 
 mod aof;
+mod backup;
+mod backup_list;
 mod events;
 mod executor;
 mod export;
@@ -18,11 +20,15 @@ mod import;
 mod into_directory;
 mod into_server;
 mod pieces;
+mod restore;
 mod server_client;
 mod source;
 
+pub use backup::{BackupError, BackupProgress, Copied, back_up};
+pub use backup_list::ListError;
 pub use export::{ExportError, Exported, export_directory, export_server};
 pub use import::{ImportError, Imported, Progress};
 pub use into_directory::import_into_directory;
 pub use into_server::import_into_server;
+pub use restore::restore;
 pub use server_client::ServerOptions;

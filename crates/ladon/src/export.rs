@@ -2,8 +2,8 @@
 
 use crate::cli;
 use crate::exit::Exit;
-use crate::import::server_of;
 use crate::progress::Line;
+use crate::running_server;
 use clap::ArgMatches;
 use ladon_files::{ExportError, Exported, export_directory, export_server};
 use ladon_log::{OpenError, RecoverError};
@@ -19,7 +19,7 @@ pub fn run(matches: &ArgMatches) -> Exit {
     let Some(version) = Version::ALL.into_iter().find(is_it) else { return Exit::Usage };
     let (began, mut line) = (Instant::now(), Line::default());
     let mut show = |exported: Exported| line.show(|| format!("{} keys", exported.keys));
-    let ended = match server_of(matches, "from") {
+    let ended = match running_server::named(matches, "from") {
         Err(error) => {
             eprintln!("ladon export: {error}");
             return Exit::Refused;

@@ -3,6 +3,7 @@
 //! The checkpointer has its own thread and its own pace. IO threads pay only while one segment's
 //! partition is locked.
 
+use crate::backups::ClientBackups;
 use ladon_engine::{Keyspace, SaveCursor};
 use ladon_kernel::durability::CheckpointError;
 use ladon_log::{BlockHeader, CheckpointInfo, CheckpointWriter, Log, LogError};
@@ -130,6 +131,7 @@ pub struct Checkpointer {
     settings: Arc<Settings>,
     clock: Arc<dyn Clock>,
     dirty: Box<dyn Fn() -> u64 + Send + Sync>,
+    backups: Arc<ClientBackups>,
     shared: Mutex<Shared>,
     changed: Condvar,
     stopping: AtomicBool,
@@ -178,7 +180,10 @@ impl Checkpointer {
             last,
             ..CheckpointStatus::default()
         };
+        let backups =
+            ClientBackups::new(Arc::clone(&log), Arc::clone(&settings), Arc::clone(&clock));
         Checkpointer {
+            backups: Arc::new(backups),
             keyspace,
             log,
             settings,
@@ -189,6 +194,11 @@ impl Checkpointer {
             stopping: AtomicBool::new(false),
             tried_to_make_room_ns: AtomicU64::new(0),
         }
+    }
+
+    /// The backups of this data.
+    pub(crate) fn backups(&self) -> &Arc<ClientBackups> {
+        &self.backups
     }
 
     pub(crate) fn status(&self) -> CheckpointStatus {
@@ -254,6 +264,7 @@ impl Checkpointer {
             }
             // Without holding the lock, because commands read the status.
             also();
+            self.backups.end_idle();
             self.make_room();
             let why = {
                 let mut shared = self.shared.lock();
@@ -279,11 +290,12 @@ impl Checkpointer {
         self.changed.notify_all();
     }
 
-    /// When disk space is short, deletes log that no start needs: the log kept by `log-keep-bytes`,
-    /// and files that could not be deleted before.
+    /// When disk space is short, deletes log that no start needs: the log kept by `log-keep-bytes`
+    /// and for backups, which end, and files that could not be deleted before.
     fn make_room(&self) {
         let log_bytes = self.log.bytes_on_disk();
-        if log_bytes == self.log.needed_bytes() {
+        // A backup may hold a checkpoint that has no name any more.
+        if log_bytes == self.log.needed_bytes() && !self.backups.is_any() {
             return;
         }
         let now_ns = self.clock.monotonic_ns().max(1);
@@ -297,6 +309,7 @@ impl Checkpointer {
             return;
         }
         self.tried_to_make_room_ns.store(now_ns, Relaxed);
+        self.backups.end_all();
         match self.log.delete_obsolete() {
             Ok(deleted) if deleted.segments > 0 => tracing::info!(
                 "disk space is short: deleted {} log files that no start needs",

@@ -11,6 +11,7 @@
 
 mod aside;
 mod assembly;
+mod backups;
 mod batch;
 mod checkpointer;
 mod client_memory;
