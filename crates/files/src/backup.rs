@@ -2,7 +2,7 @@
 //! the log.
 //!
 //! ```text
-//! note that the folder is unfinished -> BACKUP BEGIN -> BACKUP READ ... -> BACKUP END
+//! note that the folder is unfinished -> LADON.BACKUP BEGIN, READ ..., END
 //!     -> every byte is checked -> the list of files -> the note is removed
 //! ```
 //!
@@ -24,6 +24,7 @@ use std::thread;
 use std::time::Duration;
 use thiserror::Error;
 
+const COMMAND: &[u8] = b"LADON.BACKUP";
 /// Bytes of a piece: the most that a server gives at once.
 pub(crate) const PIECE_BYTES: u64 = 1 << 20;
 /// So many pieces are asked for before the first has come.
@@ -170,10 +171,11 @@ pub(crate) fn begin_in(dir: &Path, what: &str, note: &str) -> Result<(), BackupE
     let disk = SystemDisk;
     disk.create_dir_all(dir).map_err(io_error("make the folder", dir))?;
     let before = unfinished(&disk, dir).map_err(io_error("look into", dir))?;
-    let may_be_emptied = before.is_some_and(|before| before.starts_with(note));
+    // On a full disk, a note has no text, and nothing is there besides.
+    let may_be_emptied = before.is_some_and(|it| it.is_empty() || it.starts_with(note));
     let is_ours = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        is_name(&name) || matches!(&*name, "backup" | "log-end" | "unfinished")
+        is_name(&name) || matches!(&*name, "backup" | "log-end" | "LOCK" | "unfinished")
     };
     for entry in fs::read_dir(dir).map_err(io_error("list", dir))? {
         let path = entry.map_err(io_error("list", dir))?.path();
@@ -247,7 +249,7 @@ impl Source {
             done += bytes;
             listed.push(ListedFile { name, bytes, crc });
         }
-        self.ask(&[b"BACKUP", b"END", &id])?;
+        self.ask(&[COMMAND, b"END", &id])?;
         SystemDisk.sync_dir(dir).map_err(io_error("sync the folder", dir))?;
         note_copied_end(&SystemDisk, dir, end).map_err(io_error("note the log's end in", dir))?;
         Ok((end, listed))
@@ -259,6 +261,33 @@ impl Source {
 
     fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, BackupError> {
         self.client.ask(words).map_err(|error| self.wrong(error))
+    }
+
+    /// Databases that the server has.
+    pub(crate) fn databases(&mut self) -> Result<u16, BackupError> {
+        let reply = self.ask(&[b"CONFIG", b"GET", b"databases"])?;
+        let Reply::Array(parts) = reply else { return Err(self.wrong(ClientError::Malformed)) };
+        let number = match parts.get(1) {
+            Some(Reply::Bulk(Some(text))) => str::from_utf8(text).ok(),
+            _ => None,
+        };
+        let number = number.and_then(|number| number.parse().ok());
+        number.ok_or_else(|| self.wrong(ClientError::Malformed))
+    }
+
+    /// Bytes of memory that the server uses for its data.
+    pub(crate) fn memory(&mut self) -> Result<u64, BackupError> {
+        let text = self.info(b"memory")?;
+        let bytes = text.lines().find_map(|line| line.strip_prefix("used_memory_dataset:"));
+        let bytes = bytes.and_then(|bytes| bytes.parse().ok());
+        bytes.ok_or_else(|| self.wrong(ClientError::Malformed))
+    }
+
+    fn info(&mut self, section: &[u8]) -> Result<String, BackupError> {
+        match self.ask(&[b"INFO", section])? {
+            Reply::Bulk(Some(text)) => Ok(String::from_utf8_lossy(&text).into_owned()),
+            _ => Err(self.wrong(ClientError::Malformed)),
+        }
     }
 
     /// Waits for a checkpoint that began after this.
@@ -277,11 +306,7 @@ impl Source {
             thread::sleep(LOOK_EVERY);
         }
         loop {
-            let reply = self.ask(&[b"INFO", b"persistence"])?;
-            let Reply::Bulk(Some(text)) = reply else {
-                return Err(self.wrong(ClientError::Malformed));
-            };
-            let text = String::from_utf8_lossy(&text).into_owned();
+            let text = self.info(b"persistence")?;
             let has = |line: &str| text.lines().any(|found| found == line);
             if has("rdb_bgsave_in_progress:0") {
                 return match has("rdb_last_bgsave_status:ok") {
@@ -295,7 +320,7 @@ impl Source {
     }
 
     fn begin(&mut self) -> Result<Begun, BackupError> {
-        let reply = self.ask(&[b"BACKUP", b"BEGIN"]).map_err(|error| match error {
+        let reply = self.ask(&[COMMAND, b"BEGIN"]).map_err(|error| match error {
             BackupError::Server { address, why } if why.contains("unknown command") => {
                 let why = format!("it is no Ladon that makes backups ({why})");
                 BackupError::Server { address, why }
@@ -319,7 +344,7 @@ impl Source {
             while asked < bytes && asked - got < PIECES_ASKED * PIECE_BYTES {
                 let (at, count) = (asked.to_string(), PIECE_BYTES.to_string());
                 let words: [&[u8]; 6] =
-                    [b"BACKUP", b"READ", id, index.as_bytes(), at.as_bytes(), count.as_bytes()];
+                    [COMMAND, b"READ", id, index.as_bytes(), at.as_bytes(), count.as_bytes()];
                 self.client.send(&words).map_err(|error| self.wrong(error))?;
                 asked += PIECE_BYTES;
             }

@@ -98,7 +98,18 @@ fn export_command() -> Command {
             "The file's version: 9 for Redis 5, 10 for 7.0, 11 for 7.2, 12 for 7.4, and newer \
              ones of each; 80 for Valkey 9",
         );
+    let online = Arg::new("online")
+        .long("online")
+        .value_name("HOW")
+        .value_parser(["snapshot", "scan"])
+        .requires("from")
+        .help(
+            "How a running server is read. snapshot (the default): as of one moment; its files are \
+             fetched and loaded here, which takes the memory of its data and the disk of a backup. \
+             scan: key by key, each as of its own moment, without either",
+        );
     let command = Command::new("export").about(about).arg(file("The new file")).arg(version);
+    let command = command.arg(online);
     with_settings(login_requires(with_server(command, "from", INSTEAD), "from"))
 }
 

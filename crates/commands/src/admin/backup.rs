@@ -1,12 +1,12 @@
-//! `BACKUP`: the files of a consistent copy of all data, for `ladon backup`.
+//! `LADON.BACKUP`: the files of a consistent copy of all data, for `ladon backup`.
 //!
 //! ```text
-//! BACKUP BEGIN                   the number, the log's end, the files' names and bytes
-//! BACKUP READ id file at count   bytes of a file
-//! BACKUP END id
+//! LADON.BACKUP BEGIN                   the number, the log's end, the files' names and bytes
+//! LADON.BACKUP READ id file at count   bytes of a file
+//! LADON.BACKUP END id
 //! ```
 //!
-//! All of it may wait for the disk, and so runs aside.
+//! Redis 8.10 has another command named `BACKUP`. All of it here may wait for the disk, and so runs aside.
 
 use crate::shared::help::HELP;
 use crate::shared::made_bulk::MadeBulk;
@@ -28,7 +28,7 @@ const NOT_HERE: CommandError = CommandError::text("ERR a backup needs a data dir
 const BAD_NUMBER: CommandError = CommandError::text("ERR invalid backup number");
 
 pub(crate) const COMMANDS: &[Code] = &[Code::container(
-    "backup",
+    "ladon.backup",
     &[
         Code::with_locks("begin", LockNeed::None, begin),
         Code::with_locks("read", LockNeed::None, read),

@@ -2,6 +2,7 @@
 
 mod architecture_names_every_crate;
 mod aside_interrupted;
+mod backups;
 mod bad_input;
 mod blocking;
 mod check_and_dump;
