@@ -4,6 +4,9 @@
 //! FILE.rdb, appendonlydir --source--> keys and commands --Target--> a fresh data directory
 //!                                                              `--> a running server
 //! a data directory --export--> FILE.rdb
+//!        ^ |
+//!        | `-- a running server: LADON.BACKUP --back_up--> a backup
+//!        `---------------------------------------restore------'
 //! ```
 //!
 //! **Architecture invariant:** beside the data that a directory's keyspace holds anyway there are a
@@ -23,7 +26,9 @@ mod import;
 mod into_directory;
 mod into_server;
 mod memory_available;
+mod parallel;
 mod pieces;
+mod places;
 mod restore;
 mod server_client;
 mod source;

@@ -4,9 +4,10 @@
 //! partition is locked.
 
 use crate::backups::ClientBackups;
-use ladon_engine::{Keyspace, SaveCursor};
+use crate::checkpoint_run::CheckpointRun;
+use ladon_engine::Keyspace;
 use ladon_kernel::durability::CheckpointError;
-use ladon_log::{BlockHeader, CheckpointInfo, CheckpointWriter, Log, LogError};
+use ladon_log::{CheckpointInfo, Log, LogError};
 use ladon_platform::Clock;
 use ladon_record::Lsn;
 use ladon_settings::Settings;
@@ -14,88 +15,6 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-
-/// A checkpoint in progress.
-pub struct CheckpointRun {
-    keyspace: Arc<Keyspace>,
-    log: Arc<Log>,
-    writer: CheckpointWriter,
-    cursor: SaveCursor,
-    buffer: Vec<u8>,
-    keys: u64,
-}
-
-impl CheckpointRun {
-    /// Begins a checkpoint at the log's present end.
-    ///
-    /// # Errors
-    /// The log's errors.
-    pub fn begin(keyspace: &Arc<Keyspace>, log: &Arc<Log>) -> Result<CheckpointRun, LogError> {
-        Ok(CheckpointRun {
-            keyspace: Arc::clone(keyspace),
-            log: Arc::clone(log),
-            writer: log.begin_checkpoint()?,
-            cursor: SaveCursor::default(),
-            buffer: Vec::new(),
-            keys: 0,
-        })
-    }
-
-    /// Saves one segment. Returns whether there may be more.
-    ///
-    /// # Errors
-    /// The log's errors; the checkpoint is then lost.
-    pub fn step(&mut self) -> Result<bool, LogError> {
-        const KEPT_BYTES_MAX: usize = 4 << 20;
-        self.buffer.clear();
-        self.buffer.shrink_to(KEPT_BYTES_MAX);
-        let log = &self.log;
-        let (cursor, begin) = (&mut self.cursor, self.writer.begin_lsn());
-        let saved = self.keyspace.save_next(cursor, begin, || log.reserved(), &mut self.buffer);
-        let Some(block) = saved else {
-            if self.cursor.has_given_up() {
-                return Err(LogError::GivenUp("definitions of spaces changed all the time"));
-            }
-            return Ok(false);
-        };
-        let header = BlockHeader {
-            db: block.db,
-            hash_first: block.hash_first,
-            hash_last: block.hash_last,
-            lsn: block.lsn,
-            keys: u64::from(block.keys),
-        };
-        self.writer.block(&header, &self.buffer)?;
-        self.keys += header.keys;
-        Ok(true)
-    }
-
-    /// Completes the checkpoint and deletes the files that it makes obsolete, except
-    /// `log_keep_bytes` of log before it.
-    ///
-    /// # Errors
-    /// The log's errors; the checkpoint is then lost.
-    pub fn finish(self, log_keep_bytes: u64) -> Result<CheckpointInfo, LogError> {
-        let log = &self.log;
-        let (lsn, meta) = self.keyspace.encode_select_map(|| log.reserved());
-        let info = self.writer.finish(lsn, &meta)?;
-        let _kept = self.log.pin(Lsn(info.begin.0.saturating_sub(log_keep_bytes)));
-        if let Err(error) = self.log.delete_obsolete() {
-            tracing::warn!("cannot delete obsolete log files: {error}");
-        }
-        Ok(info)
-    }
-
-    /// Keys saved so far.
-    pub fn keys(&self) -> u64 {
-        self.keys
-    }
-
-    /// Progress, from 0 to 1.
-    pub fn progress(&self) -> f64 {
-        self.cursor.progress(self.keyspace.databases())
-    }
-}
 
 /// The state of checkpoints, for `INFO`.
 #[derive(Clone, Debug, Default)]

@@ -21,6 +21,7 @@ mod idempotence;
 mod idle;
 mod impolite_clients;
 mod iproto;
+mod killed_files;
 mod listening_elsewhere;
 mod live;
 mod lock_holders_keep_their_priority;
