@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 const FAMILIES: &[&[Code]] = &[
     bitmap::COMMANDS,
     admin::absent::COMMANDS,
+    admin::backup::COMMANDS,
     admin::client::COMMANDS,
     admin::command::COMMANDS,
     admin::config::COMMANDS,

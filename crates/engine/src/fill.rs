@@ -41,6 +41,12 @@ impl<'a> Filling<'a> {
         Filling { keyspace, now_ms, bytes_delta: 0 }
     }
 
+    /// Begins to fetch the memory that [`Filling::put`] will look at for this key.
+    pub fn prefetch(&self, db: DbId, name: &[u8]) {
+        let guard = crossbeam_epoch::pin();
+        self.keyspace.prefetch_bucket(db, self.keyspace.hash(name), &guard);
+    }
+
     /// Puts a value, which has elements. Returns false, and puts nothing, if the key is there.
     pub fn put(
         &mut self,

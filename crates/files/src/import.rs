@@ -137,6 +137,14 @@ pub(crate) trait Target {
     fn function(&mut self, code: &[u8]) -> Result<(), TargetError>;
     /// Takes a command.
     fn command(&mut self, words: &[Vec<u8>]) -> Result<(), TargetError>;
+    /// Takes all of a file of RDB by itself; returns where that ends. `None`: key by key.
+    fn file(
+        &mut self,
+        _path: &Path,
+        _tell: &mut dyn FnMut(u64, Imported),
+    ) -> Option<Result<(u64, Imported), ImportError>> {
+        None
+    }
 }
 
 /// What became of a key.
@@ -162,6 +170,19 @@ pub struct Imported {
     /// Bytes of a last command that the file holds a part of only: the server was killed while it
     /// wrote it. They were left out, as Redis does.
     pub cut_bytes: u64,
+}
+
+impl Imported {
+    /// This and what another file had.
+    fn with(self, other: Imported) -> Imported {
+        Imported {
+            keys: self.keys + other.keys,
+            expired: self.expired + other.expired,
+            functions: self.functions + other.functions,
+            commands: self.commands + other.commands,
+            cut_bytes: self.cut_bytes + other.cut_bytes,
+        }
+    }
 }
 
 /// How far an import is.
@@ -237,6 +258,18 @@ impl Import<'_> {
     /// Imports a file of RDB; returns where it ends.
     fn rdb(&mut self, part: &Part, target: &mut impl Target) -> Result<u64, ImportError> {
         let path = &part.path;
+        let before = self.imported;
+        let taken = target.file(path, &mut |offset, imported| {
+            self.imported = before.with(imported);
+            if self.told.elapsed() >= TELL_EVERY {
+                self.tell(offset);
+            }
+        });
+        if let Some(taken) = taken {
+            let (end, imported) = taken?;
+            self.imported = before.with(imported);
+            return Ok(end);
+        }
         let io = |error| ImportError::Io { doing: "read", path: path.clone(), error };
         let wrong = |error| ImportError::Rdb { path: path.clone(), error };
         let offset = Arc::new(AtomicU64::new(0));

@@ -12,14 +12,15 @@ use crate::executor::Executor;
 use crate::import::{
     Elements, ImportError, Imported, Progress, Taken, Target, TargetError, fill, shown,
 };
-use ladon_engine::{FilledFacts, FilledValue, Filling, Keyspace, KeyspaceOptions};
+use crate::parallel::place_file;
+use crate::places::Places;
+use ladon_engine::{Keyspace, KeyspaceOptions};
 use ladon_kernel::limits;
 use ladon_log::{DataDir, LogOptions, begin_unfinished, end_unfinished, unfinished};
 use ladon_platform::{Clock, Disk, SystemClock, SystemDisk};
 use ladon_rdb::Key;
 use ladon_server::{CheckpointRun, Recovered, databases, random_u64, recover};
 use ladon_settings::Settings;
-use ladon_transfer::{Builder, Built};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,10 +40,9 @@ pub fn import_into_directory(
     let now_ms = SystemClock.unix_ms();
     let mut target = Directory {
         settings: Arc::clone(settings),
-        filling: Filling::new(&recovered.keyspace, now_ms),
+        places: Places { keyspace: &recovered.keyspace, now_ms },
         recovered: &recovered,
         executor: None,
-        now_ms,
     };
     let imported = fill(path, &mut target, progress)?;
     drop(target);
@@ -109,21 +109,11 @@ fn save(
     imported: Imported,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), ImportError> {
-    /// Segments between two reports.
-    const STEPS: usize = 256;
     let Recovered { keyspace, log, .. } = recovered;
-    let mut run = CheckpointRun::begin(keyspace, log)?;
-    let mut more = true;
-    while more {
-        for _ in 0..STEPS {
-            more = run.step()?;
-            if !more {
-                break;
-            }
-        }
-        let saved = Some(run.progress());
+    let run = CheckpointRun::begin(keyspace, log)?.run_with_thread(&mut |saved| {
+        let saved = Some(saved);
         progress(Progress { bytes_total: 0, bytes_done: 0, imported, saved });
-    }
+    })?;
     run.finish(0)?;
     log.close()?;
     Ok(())
@@ -132,9 +122,8 @@ fn save(
 struct Directory<'r> {
     settings: Arc<Settings>,
     recovered: &'r Recovered,
-    filling: Filling<'r>,
+    places: Places<'r>,
     executor: Option<Executor>,
-    now_ms: u64,
 }
 
 impl Directory<'_> {
@@ -154,33 +143,25 @@ impl Directory<'_> {
 
 impl Target for Directory<'_> {
     fn key(&mut self, db: u64, key: &Key, elements: Elements<'_>) -> Result<Taken, TargetError> {
-        let keyspace = &self.recovered.keyspace;
-        let databases = keyspace.databases();
-        let number = u16::try_from(db).ok().filter(|&number| number < databases);
-        let Some(number) = number else {
-            let why = format!("there are {databases} databases: raise 'databases'");
-            return Err(TargetError::This(why));
+        let mut placer = self.places.placer();
+        let taken = placer.key(db, key, elements).map_err(|not_put| not_put.error)?;
+        placer.put_all().map_err(|not_put| not_put.error)?;
+        Ok(taken)
+    }
+
+    fn file(
+        &mut self,
+        path: &Path,
+        tell: &mut dyn FnMut(u64, Imported),
+    ) -> Option<Result<(u64, Imported), ImportError>> {
+        let places = self.places;
+        let mut function = |code: &[u8]| {
+            self.function(code).map_err(|error| ImportError::Function {
+                path: path.to_owned(),
+                why: error.to_string(),
+            })
         };
-        let expire_at = match key.expires_at_ms {
-            None => 0,
-            // Redis does not load such a key either.
-            Some(at) if at <= self.now_ms.cast_signed() => return Ok(Taken::NoKey),
-            Some(at) => at.cast_unsigned(),
-        };
-        let mut builder = Builder::new(key.encoding, keyspace.env());
-        for element in elements {
-            builder.push(element?)?;
-        }
-        let Some(built) = builder.finish()? else { return Ok(Taken::NoKey) };
-        let value = match &built {
-            Built::String(bytes) => FilledValue::String(bytes),
-            Built::Object(_) => FilledValue::Object(built.into_object()),
-        };
-        let facts = FilledFacts { expire_at, idle_s: key.idle_s, frequency: key.frequency };
-        match self.filling.put(keyspace.select(number), &key.name, value, facts) {
-            true => Ok(Taken::Here),
-            false => Err(TargetError::This("the key is there twice".to_owned())),
-        }
+        Some(place_file(path, places, &mut function, tell))
     }
 
     fn function(&mut self, code: &[u8]) -> Result<(), TargetError> {

@@ -64,8 +64,11 @@ impl Pipeline {
         self.asked.push_back((shown(about), bytes));
         self.bytes += bytes;
         self.client.send(words).map_err(|error| TargetError::This(error.to_string()))?;
-        while self.asked.len() >= REQUESTS_MAX || self.bytes >= REQUEST_BYTES_MAX {
-            self.take()?;
+        if self.asked.len() >= REQUESTS_MAX || self.bytes >= REQUEST_BYTES_MAX {
+            // Down to half of them, so that requests and replies move many at a time.
+            while self.asked.len() > REQUESTS_MAX / 2 || self.bytes > REQUEST_BYTES_MAX / 2 {
+                self.take()?;
+            }
         }
         Ok(())
     }

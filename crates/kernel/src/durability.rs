@@ -1,6 +1,7 @@
 //! What commands need of the log and the checkpoints.
 
 use ladon_record::{Gate, Lsn};
+use std::sync::Arc;
 
 /// What commands need of the log and the checkpoints.
 pub trait Durability: Send + Sync {
@@ -22,10 +23,57 @@ pub trait Durability: Send + Sync {
     fn start_checkpoint(&self) -> Result<(), CheckpointError>;
     /// Makes a checkpoint and waits for it.
     fn checkpoint(&self) -> Result<(), CheckpointError>;
+    /// What clients copy the data's files with; `None` where there are none.
+    fn backups(&self) -> Option<Arc<dyn Backups>>;
     /// The default gate changed: adapts how often the log syncs.
     fn gate_changed(&self, gate: Gate);
     /// Asks the node to stop: finish replies, sync, leave a clean log.
     fn request_shutdown(&self, shutdown: Shutdown);
+}
+
+/// Consistent copies of the data's files, which clients fetch piece by piece. All of it may wait for
+/// the disk: it is for the threads of long jobs.
+pub trait Backups: Send + Sync {
+    /// Begins one: every change that anybody has seen by now is in it.
+    ///
+    /// # Errors
+    /// See [`BackupError`].
+    fn begin(&self) -> Result<BackupBegun, BackupError>;
+    /// Reads up to `count` bytes at `at` of a file; fewer only at its end.
+    ///
+    /// # Errors
+    /// See [`BackupError`].
+    fn read(&self, id: u64, file: usize, at: u64, count: usize) -> Result<Vec<u8>, BackupError>;
+    /// Ends one. Returns whether it was there.
+    fn end(&self, id: u64) -> bool;
+}
+
+/// A backup that was begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupBegun {
+    /// Its number, which nobody guesses.
+    pub id: u64,
+    /// The end of the log in it.
+    pub end: Lsn,
+    /// Name and bytes of each file.
+    pub files: Vec<(String, u64)>,
+}
+
+/// Why there is no backup, or no piece of one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BackupError {
+    /// Others are being made.
+    #[error("{0} backups are being made already; wait for one, or a minute if its client is gone")]
+    TooMany(usize),
+    /// There is none of this number.
+    #[error(
+        "there is no such backup: it has ended, because nothing was read of it for a minute, the \
+         disk was full, or the server was restarted"
+    )]
+    NoSuchBackup,
+    /// The disk or the log failed.
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// How to stop.

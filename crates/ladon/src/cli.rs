@@ -36,6 +36,8 @@ pub fn command() -> Command {
                 .arg(dir())
                 .arg(switch("json", "As JSON lines, with values in full")),
         )
+        .subcommand(backup_command())
+        .subcommand(restore_command())
         .subcommand(import_command())
         .subcommand(export_command())
         .subcommand(with_settings(Command::new("ping").about(
@@ -52,11 +54,35 @@ fn dir() -> Arg {
     Arg::new("dir").value_name("DIR").required(true).value_parser(path).help("The data directory")
 }
 
+fn backup_command() -> Command {
+    let about = "Copy all data of a running server, the one that these settings describe or another, \
+                 to a folder, while it serves";
+    let path = value_parser!(PathBuf);
+    let dir = Arg::new("dir").value_name("DIR").required(true).value_parser(path);
+    let command = Command::new("backup").about(about).arg(dir.help("The new folder"));
+    let help = "The server, if it is not the one that the settings describe";
+    with_settings(with_server(command, "from", help)).arg(switch(
+        "checkpoint",
+        "Make a checkpoint first, so that there is less log to copy and to replay",
+    ))
+}
+
+fn restore_command() -> Command {
+    let path = value_parser!(PathBuf);
+    let dir = Arg::new("dir").value_name("DIR").required(true).value_parser(path.clone());
+    let to = Arg::new("to").long("to").value_name("DIR").required(true).value_parser(path);
+    Command::new("restore")
+        .about("Make a data directory out of a backup, after a check of every byte")
+        .arg(dir.help("The backup"))
+        .arg(to.help("The new data directory"))
+}
+
 fn import_command() -> Command {
     let help = "A file of RDB, a file of commands, or a folder as Redis' appendonlydir";
     let about = "Fill a fresh data directory, or a running server, from the files of a Redis or \
                  Valkey server";
-    with_settings(with_server(Command::new("import").about(about).arg(file(help)), "into"))
+    let command = with_server(Command::new("import").about(about).arg(file(help)), "into", INSTEAD);
+    with_settings(login_requires(command, "into"))
         .arg(switch("replace", "Replace what the running server has already").requires("into"))
 }
 
@@ -72,8 +98,28 @@ fn export_command() -> Command {
             "The file's version: 9 for Redis 5, 10 for 7.0, 11 for 7.2, 12 for 7.4, and newer \
              ones of each; 80 for Valkey 9",
         );
+    let online = Arg::new("online")
+        .long("online")
+        .value_name("HOW")
+        .value_parser(["snapshot", "scan"])
+        .requires("from")
+        .help(
+            "How a running server is read. snapshot (the default): as of one moment; its files are \
+             fetched and loaded here, which takes the memory of its data and the disk of a backup. \
+             scan: key by key, each as of its own moment, without either",
+        );
     let command = Command::new("export").about(about).arg(file("The new file")).arg(version);
-    with_settings(with_server(command, "from"))
+    let command = command.arg(online);
+    with_settings(login_requires(with_server(command, "from", INSTEAD), "from"))
+}
+
+const INSTEAD: &str = "A running server, in place of a data directory";
+
+/// Where there is no server without this argument.
+fn login_requires(command: Command, name: &'static str) -> Command {
+    ["user", "password-file"]
+        .iter()
+        .fold(command, |command, login| command.mut_arg(login, |argument| argument.requires(name)))
 }
 
 fn file(help: &'static str) -> Arg {
@@ -82,27 +128,15 @@ fn file(help: &'static str) -> Arg {
 }
 
 /// Adds how a running server is reached.
-fn with_server(command: Command, name: &'static str) -> Command {
+fn with_server(command: Command, name: &'static str, help: &'static str) -> Command {
     let password = "The file with the password; otherwise LADON_PASSWORD has it";
     command
-        .arg(
-            Arg::new(name)
-                .long(name)
-                .value_name("HOST:PORT|unix:PATH")
-                .help("A running server, in place of a data directory"),
-        )
-        .arg(
-            Arg::new("user")
-                .long("user")
-                .value_name("NAME")
-                .requires(name)
-                .help("Who to log in as"),
-        )
+        .arg(Arg::new(name).long(name).value_name("HOST:PORT|unix:PATH").help(help))
+        .arg(Arg::new("user").long("user").value_name("NAME").help("Who to log in as"))
         .arg(
             Arg::new("password-file")
                 .long("password-file")
                 .value_name("FILE")
-                .requires(name)
                 .value_parser(value_parser!(PathBuf))
                 .help(password),
         )

@@ -2,10 +2,13 @@
 
 use crate::cli;
 use crate::exit::Exit;
-use crate::import::server_of;
 use crate::progress::Line;
+use crate::running_server;
 use clap::ArgMatches;
-use ladon_files::{ExportError, Exported, export_directory, export_server};
+use ladon_files::{
+    BackupError, ExportError, ExportProgress, Exported, export_directory, export_scan,
+    export_snapshot,
+};
 use ladon_log::{OpenError, RecoverError};
 use ladon_rdb::Version;
 use std::path::PathBuf;
@@ -18,20 +21,23 @@ pub fn run(matches: &ArgMatches) -> Exit {
     let is_it = |version: &Version| version.number().to_string() == number;
     let Some(version) = Version::ALL.into_iter().find(is_it) else { return Exit::Usage };
     let (began, mut line) = (Instant::now(), Line::default());
-    let mut show = |exported: Exported| line.show(|| format!("{} keys", exported.keys));
-    let ended = match server_of(matches, "from") {
+    let mut show = |progress: ExportProgress| line.show(|| text_of(progress));
+    let settings = match cli::load(matches) {
+        Ok((settings, _)) => settings,
+        Err(error) => {
+            eprintln!("{error}\nladon export: these settings cannot be used");
+            return Exit::Usage;
+        }
+    };
+    let is_scan = matches.get_one::<String>("online").is_some_and(|how| how == "scan");
+    let ended = match running_server::named(matches, "from") {
         Err(error) => {
             eprintln!("ladon export: {error}");
             return Exit::Refused;
         }
-        Ok(Some(server)) => export_server(path, version, &server, &mut show),
-        Ok(None) => match cli::load(matches) {
-            Ok((settings, _)) => export_directory(path, version, &settings, &mut show),
-            Err(error) => {
-                eprintln!("{error}\nladon export: these settings cannot be used");
-                return Exit::Usage;
-            }
-        },
+        Ok(Some(server)) if is_scan => export_scan(path, version, &server, &mut show),
+        Ok(Some(server)) => export_snapshot(path, version, &server, &settings, &mut show),
+        Ok(None) => export_directory(path, version, &settings, &mut show),
     };
     line.end();
     match ended {
@@ -47,9 +53,26 @@ pub fn run(matches: &ArgMatches) -> Exit {
             eprintln!("ladon export: {error}");
             match error {
                 ExportError::Open(OpenError::Damaged(_))
+                | ExportError::Fetch(BackupError::Damaged(_))
                 | ExportError::Recover(RecoverError::Damaged(_)) => Exit::Damaged,
                 _ => Exit::Refused,
             }
         }
+    }
+}
+
+fn text_of(progress: ExportProgress) -> String {
+    let share = |done: u64, total: u64| {
+        let percent = (u128::from(done) * 100).checked_div(total.into()).unwrap_or(100);
+        format!("{percent} % ({} of {} MB)", done >> 20, total >> 20)
+    };
+    match progress {
+        ExportProgress::Fetching { bytes_done, bytes_total } => {
+            format!("fetching: {}", share(bytes_done, bytes_total))
+        }
+        ExportProgress::Loading { bytes_done, bytes_total } => {
+            format!("loading: {}", share(bytes_done, bytes_total))
+        }
+        ExportProgress::Writing(exported) => format!("{} keys", exported.keys),
     }
 }

@@ -4,12 +4,10 @@
 use crate::cli;
 use crate::exit::Exit;
 use crate::progress::Line;
+use crate::running_server;
 use clap::ArgMatches;
-use ladon_files::{
-    ImportError, Imported, Progress, ServerOptions, import_into_directory, import_into_server,
-};
+use ladon_files::{ImportError, Imported, Progress, import_into_directory, import_into_server};
 use ladon_log::{OpenError, RecoverError};
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +15,7 @@ use std::time::Instant;
 /// Imports what the command line names.
 pub fn run(matches: &ArgMatches) -> Exit {
     let Some(path) = matches.get_one::<PathBuf>("file") else { return Exit::Usage };
-    let server = match server_of(matches, "into") {
+    let server = match running_server::named(matches, "into") {
         Ok(server) => server,
         Err(error) => {
             eprintln!("ladon import: {error}");
@@ -50,26 +48,6 @@ pub fn run(matches: &ArgMatches) -> Exit {
             exit_of(&error)
         }
     }
-}
-
-/// The password of the running server, if no other place has it.
-const PASSWORD_VARIABLE: &str = "LADON_PASSWORD";
-
-/// The running server that an argument names, if it does, and how to log in there.
-pub fn server_of(matches: &ArgMatches, argument: &str) -> Result<Option<ServerOptions>, String> {
-    let Some(address) = matches.get_one::<String>(argument) else { return Ok(None) };
-    let password = match matches.get_one::<PathBuf>("password-file") {
-        None => std::env::var(PASSWORD_VARIABLE).ok(),
-        Some(path) => {
-            let read = fs::read_to_string(path);
-            let text = read.map_err(|error| {
-                format!("cannot read the password from {}: {error}", path.display())
-            })?;
-            Some(text.trim_end_matches(['\r', '\n']).to_owned())
-        }
-    };
-    let user = matches.get_one::<String>("user").cloned();
-    Ok(Some(ServerOptions { address: address.clone(), user, password }))
 }
 
 fn text_of(progress: &Progress) -> String {

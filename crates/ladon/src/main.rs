@@ -4,6 +4,7 @@
 //! that says what to do.
 
 mod allocator;
+mod backup;
 mod check;
 mod cli;
 mod cli_files;
@@ -18,6 +19,7 @@ mod panics;
 mod ping;
 mod progress;
 mod readable;
+mod running_server;
 mod serve;
 mod signals;
 mod space;
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
         }
     };
     let exit = match matches.subcommand() {
+        Some(("backup", matches)) => backup::run(matches),
+        Some(("restore", matches)) => backup::restore(matches),
         Some(("completions", matches)) => cli_files::completions(matches),
         Some(("man", matches)) => cli_files::man(matches),
         Some(("check", matches)) => check::run(matches),

@@ -39,7 +39,7 @@ fn crc32c_of_few(bytes: &[u8]) -> u32 {
 
 /// The checksum of two concatenated inputs, from the checksums of both; `length` is that of the
 /// second.
-pub(crate) fn crc32c_of_both(first: u32, second: u32, length: usize) -> u32 {
+pub fn crc32c_of_both(first: u32, second: u32, length: usize) -> u32 {
     let (first, second) = (u64::from(first), u64::from(second));
     let algorithm = crc_fast::CrcAlgorithm::Crc32Iscsi;
     crc_fast::checksum_combine(algorithm, first, second, length as u64) as u32

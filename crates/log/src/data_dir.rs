@@ -3,6 +3,7 @@
 //! ```text
 //! LOCK                             held while a server (or a tool that writes) uses the directory
 //! meta                             identity: 64 bytes, below
+//! backup                           in a backup only: the list of its files
 //! log-end                          how far the log had come: log_end.rs
 //! 00000000000000000000.log         segments, named by the LSN at which they begin
 //! 00000000000000004096.checkpoint  the newest complete checkpoint, named by where replay begins
@@ -33,8 +34,14 @@ pub const DIR_FORMAT: u32 = 1;
 /// The file that is locked while a server uses the directory.
 pub(crate) const LOCK_NAME: &str = "LOCK";
 
+/// The file with the directory's identity.
+pub(crate) const META_NAME: &str = "meta";
+
+/// The file that a backup has, and no data directory: it lists the backup's files.
+pub const BACKUP_NAME: &str = "backup";
+
 const MAGIC: [u8; 8] = *b"LADONDIR";
-const META_BYTES: usize = 64;
+pub(crate) const META_BYTES: usize = 64;
 
 /// Why a data directory cannot be opened.
 #[derive(Debug, Error)]
@@ -65,6 +72,9 @@ pub enum OpenError {
         /// What was being done.
         what: String,
     },
+    /// A backup, which a server would change.
+    #[error("{0} is a backup, and no data directory: 'ladon restore {0} --to DIR' makes one of it")]
+    Backup(PathBuf),
     /// A newer Ladon wrote it.
     #[error(
         "{path} has format {found}, and this version reads up to format {supported}: \
@@ -168,6 +178,12 @@ impl DataDir {
         {
             return Err(OpenError::Unfinished { path: path.to_owned(), what });
         }
+        let list_path = path.join(BACKUP_NAME);
+        match disk.open_read_only(&list_path) {
+            Ok(_) => return Err(OpenError::Backup(path.to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io_error("look at", &list_path)(error)),
+        }
         let meta = match read_meta(&*disk, path)? {
             Some(meta) => meta,
             None => {
@@ -176,7 +192,7 @@ impl DataDir {
                     fresh_seed.rotate_left(29) ^ created_ms.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 let node = options.node_id;
                 let meta = Meta { node, dir_id, hash_seed: fresh_seed, created_ms };
-                let meta_path = path.join("meta");
+                let meta_path = path.join(META_NAME);
                 if options.planted != Planted::UnsyncedDirectory {
                     sync_names(&*disk, path, &made)?;
                 }
@@ -209,7 +225,7 @@ impl DataDir {
 
 /// Reads the meta file; `None` in a directory without data.
 pub(crate) fn read_meta(disk: &dyn Disk, dir: &Path) -> Result<Option<Meta>, OpenError> {
-    let path = dir.join("meta");
+    let path = dir.join(META_NAME);
     let damaged = |found: &str| {
         OpenError::Damaged(Damage {
             path: path.clone(),
@@ -271,7 +287,7 @@ fn write_meta(disk: &dyn Disk, dir: &Path, meta: &Meta) -> io::Result<()> {
     };
     file.write_all_at(&meta.encode(), 0)?;
     file.sync_data()?;
-    disk.rename(&temporary, &dir.join("meta"))?;
+    disk.rename(&temporary, &dir.join(META_NAME))?;
     disk.sync_dir(dir)
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long [`Log::make_durable`] waits for other threads' open batches, which last milliseconds.
-const PUBLISH_WAIT_MS_MAX: u64 = 30_000;
+pub(crate) const PUBLISH_WAIT_MS_MAX: u64 = 30_000;
 
 /// The syncing side, under one lock: one sync at a time serves all waiters (group commit).
 pub(crate) struct SyncSide {

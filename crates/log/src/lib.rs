@@ -8,6 +8,7 @@
 //! | pass the gate | [`Log::write_published`], [`Log::write_soon`], [`Log::want_durable`], [`PositionWaiter`] |
 //! | run the background | [`Log::spawn_writer`], or [`Log::step`] in the simulator |
 //! | save | [`Log::begin_checkpoint`], [`CheckpointWriter`], [`Log::delete_obsolete`] |
+//! | copy the files of an open log | [`Log::begin_copy`], [`LogCopy`] |
 //! | look at files | [`verify`], [`reader`], [`checkpoint::reader`] |
 //!
 //! **Architecture invariant:** this crate carries changes without looking into them; it knows no
@@ -19,6 +20,7 @@ mod appender;
 mod buffer;
 pub mod checkpoint;
 mod chunk;
+mod copy;
 mod crc;
 mod damage;
 mod data_dir;
@@ -52,9 +54,10 @@ mod write;
 pub use appender::Appender;
 pub use buffer::APPENDERS_MAX;
 pub use checkpoint::{BlockHeader, CheckpointInfo, CheckpointWriter};
-pub use crc::crc32c;
+pub use copy::{CopiedFile, CopyError, LogCopy, note_copied_end};
+pub use crc::{crc32c, crc32c_of_both};
 pub use damage::Damage;
-pub use data_dir::{DIR_FORMAT, DataDir, Meta, OpenError};
+pub use data_dir::{BACKUP_NAME, DIR_FORMAT, DataDir, Meta, OpenError};
 pub use log::Log;
 pub use log_end::{LOG_END_FORMAT, LogEnd, log_end_path};
 pub use obsolete::{Deleted, PinGuard};

@@ -84,7 +84,7 @@ impl Log {
     fn missing_name(&self) -> Option<PathBuf> {
         let dir = &self.place.dir;
         let checkpoint = self.last_checkpoint();
-        let mut needed = vec![dir.join("meta")];
+        let mut needed = vec![dir.join(crate::data_dir::META_NAME)];
         let begin = checkpoint.as_ref().map_or(0, |newest| newest.begin.0);
         needed.extend(checkpoint.map(|newest| newest.path));
         {

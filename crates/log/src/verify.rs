@@ -14,7 +14,7 @@ use crate::checkpoint::CheckpointInfo;
 use crate::checkpoint::format::{CHECKPOINT_FORMAT, PartKind, checkpoint_begin};
 use crate::checkpoint::reader::{CheckpointError, CheckpointReader};
 use crate::damage::Damage;
-use crate::data_dir::{LOCK_NAME, Meta, OpenError, read_meta};
+use crate::data_dir::{BACKUP_NAME, LOCK_NAME, META_NAME, Meta, OpenError, read_meta};
 use crate::frame::FrameKind;
 use crate::log_end::{LOG_END_FORMAT, LogEnd, Noted, log_end_path, read_log_end};
 use crate::reader::{Batch, Frame, SegmentEnd, SegmentOpenError, SegmentReader};
@@ -145,8 +145,8 @@ fn verify_once(disk: &dyn Disk, dir: &Path, in_use: bool) -> Result<Report, Veri
 
 fn is_stranger(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let own = [LOCK_NAME, "meta", "meta.tmp", "log-end", "log-end.tmp", "reserve", "unfinished"];
-    let own = own.contains(&&*name) || name.ends_with(".checkpoint.tmp");
+    let own = [LOCK_NAME, META_NAME, "meta.tmp", "log-end", "log-end.tmp", "reserve", "unfinished"];
+    let own = own.contains(&&*name) || name == BACKUP_NAME || name.ends_with(".checkpoint.tmp");
     !own && checkpoint_begin(path).is_none() && segment_base(path).is_none()
 }
 

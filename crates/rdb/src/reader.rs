@@ -16,6 +16,7 @@ use crate::dialect::Dialect;
 use crate::elements::Elements;
 use crate::encoding::Encoding;
 use crate::error::{Error, Fault};
+use crate::fragments::Fragment;
 use crate::source::{STEP, Source};
 use crate::text::{read_length, read_string};
 use crate::value::{Element, Value};
@@ -97,6 +98,8 @@ pub struct Reader<R> {
     /// The key whose value is being read, if `encoding` is there.
     key: Vec<u8>,
     encoding: Option<Encoding>,
+    /// What is read ends behind any key.
+    is_fragment: bool,
 }
 
 impl<R: Read> Reader<R> {
@@ -109,7 +112,50 @@ impl<R: Read> Reader<R> {
             dialect: Dialect::Redis,
             key: Vec::new(),
             encoding: None,
+            is_fragment: false,
         }
+    }
+
+    /// A reader of the bytes of a fragment, and of nothing else of its file.
+    pub fn of_fragment(read: R, fragment: &Fragment) -> Reader<R> {
+        Reader {
+            source: Source::of_part(read, fragment.at),
+            step: Step::Parts,
+            version: fragment.version,
+            dialect: fragment.dialect,
+            key: Vec::new(),
+            encoding: None,
+            is_fragment: true,
+        }
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    pub(crate) fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The next event, where a key stands for its value, too: that is skipped.
+    pub(crate) fn next_skipping(&mut self) -> Option<Result<Event, Error>> {
+        let event = self.next()?;
+        if matches!(event, Ok(Event::Key(_)))
+            && let Step::Value(elements) = std::mem::replace(&mut self.step, Step::Parts)
+        {
+            if let Err(fault) = elements.skip(&mut self.source) {
+                return Some(Err(self.fail(fault)));
+            }
+            self.encoding = None;
+        }
+        Some(event)
+    }
+
+    fn fail(&mut self, fault: Fault) -> Error {
+        self.step = Step::Done;
+        let encoding = self.encoding.take();
+        let key = encoding.map(|_| self.key.as_slice().into());
+        Error { at: self.source.offset(), key, encoding, fault }
     }
 
     /// How many bytes have been taken.
@@ -271,12 +317,14 @@ impl<R: Read> Iterator for Reader<R> {
         if matches!(self.step, Step::Done) {
             return None;
         }
-        Some(self.step().map_err(|fault| {
-            self.step = Step::Done;
-            let encoding = self.encoding.take();
-            let key = encoding.map(|_| self.key.as_slice().into());
-            Error { at: self.source.offset(), key, encoding, fault }
-        }))
+        if self.is_fragment && matches!(self.step, Step::Parts) {
+            match self.source.is_at_end() {
+                Ok(false) => {}
+                Ok(true) => return None,
+                Err(fault) => return Some(Err(self.fail(fault))),
+            }
+        }
+        Some(self.step().map_err(|fault| self.fail(fault)))
     }
 }
 

@@ -23,7 +23,8 @@ pub(crate) struct Source<R> {
     end: usize,
     /// Position of the buffer's first byte in the input.
     before: u64,
-    digest: Digest,
+    /// `None` where no checksum is wanted.
+    digest: Option<Digest>,
     /// `buffer[..digested]` is in the digest.
     digested: usize,
 }
@@ -36,9 +37,21 @@ impl<R: Read> Source<R> {
             at: 0,
             end: 0,
             before: 0,
-            digest: Digest::new(CrcAlgorithm::Crc64Redis),
+            digest: Some(Digest::new(CrcAlgorithm::Crc64Redis)),
             digested: 0,
         }
+    }
+
+    /// The same, of what begins at this position of its input, without a checksum.
+    pub(crate) fn of_part(read: R, at: u64) -> Source<R> {
+        Source { before: at, digest: None, ..Source::new(read, STEP) }
+    }
+
+    fn digest(&mut self, until: usize) {
+        if let Some(digest) = &mut self.digest {
+            digest.update(&self.buffer[self.digested..until]);
+        }
+        self.digested = until;
     }
 
     /// How many bytes have been taken.
@@ -48,9 +61,8 @@ impl<R: Read> Source<R> {
 
     /// The checksum of all bytes taken so far.
     pub(crate) fn checksum(&mut self) -> u64 {
-        self.digest.update(&self.buffer[self.digested..self.at]);
-        self.digested = self.at;
-        self.digest.clone().finalize()
+        self.digest(self.at);
+        self.digest.as_ref().map_or(0, |digest| digest.clone().finalize())
     }
 
     /// What has not been taken.
@@ -61,18 +73,23 @@ impl<R: Read> Source<R> {
 
     /// Makes at least one byte available.
     fn fill(&mut self) -> Result<(), Fault> {
+        if self.is_at_end()? { Err(Fault::Truncated) } else { Ok(()) }
+    }
+
+    /// Whether nothing more comes.
+    pub(crate) fn is_at_end(&mut self) -> Result<bool, Fault> {
         if self.at < self.end {
-            return Ok(());
+            return Ok(false);
         }
-        self.digest.update(&self.buffer[self.digested..self.end]);
+        self.digest(self.end);
         self.before += self.end as u64;
         (self.at, self.end, self.digested) = (0, 0, 0);
         loop {
             match self.read.read(&mut self.buffer) {
-                Ok(0) => return Err(Fault::Truncated),
+                Ok(0) => return Ok(true),
                 Ok(count) => {
                     self.end = count;
-                    return Ok(());
+                    return Ok(false);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
                 Err(error) => return Err(error.into()),
@@ -85,7 +102,7 @@ impl<R: Read> Source<R> {
         debug_assert!(count <= LOOK_AHEAD_MAX);
         self.fill()?;
         if self.end - self.at < count {
-            self.digest.update(&self.buffer[self.digested..self.at]);
+            self.digest(self.at);
             self.buffer.copy_within(self.at..self.end, 0);
             self.before += self.at as u64;
             (self.at, self.end, self.digested) = (0, self.end - self.at, 0);
@@ -135,6 +152,18 @@ impl<R: Read> Source<R> {
             self.fill()?;
             let step = left.min((self.end - self.at) as u64) as usize;
             out.extend_from_slice(&self.buffer[self.at..self.at + step]);
+            self.at += step;
+            left -= step as u64;
+        }
+        Ok(())
+    }
+
+    /// Takes the next `count` bytes and drops them.
+    pub(crate) fn skip(&mut self, count: u64) -> Result<(), Fault> {
+        let mut left = count;
+        while left > 0 {
+            self.fill()?;
+            let step = left.min((self.end - self.at) as u64) as usize;
             self.at += step;
             left -= step as u64;
         }

@@ -59,6 +59,22 @@ pub(crate) fn read_string<R: Read>(source: &mut Source<R>) -> Result<Vec<u8>, Fa
     Text::open(source)?.into_whole(source)
 }
 
+/// Takes a string without looking into it.
+pub(crate) fn skip_string<R: Read>(source: &mut Source<R>) -> Result<(), Fault> {
+    match read_head(source)? {
+        Length::Bytes(length) => source.skip(length),
+        Length::Encoded(0) => source.skip(1),
+        Length::Encoded(1) => source.skip(2),
+        Length::Encoded(2) => source.skip(4),
+        Length::Encoded(3) => {
+            let compressed = read_length(source)?;
+            read_length(source)?;
+            source.skip(compressed)
+        }
+        Length::Encoded(_) => Err(Fault::Malformed("a string has an unknown form")),
+    }
+}
+
 enum Form {
     Raw,
     Lzf { compressed_left: u64 },
@@ -185,6 +201,14 @@ impl Text {
             return Ok(Some(std::mem::take(&mut self.stage)));
         }
         self.take(source, count).map(Some)
+    }
+
+    /// Takes the rest without looking into it.
+    pub(crate) fn skip_rest<R: Read>(&self, source: &mut Source<R>) -> Result<(), Fault> {
+        match self.form {
+            Form::Raw => source.skip(self.left),
+            Form::Lzf { compressed_left } => source.skip(compressed_left),
+        }
     }
 
     fn into_whole<R: Read>(mut self, source: &mut Source<R>) -> Result<Vec<u8>, Fault> {

@@ -3,9 +3,11 @@
 //! The checkpointer has its own thread and its own pace. IO threads pay only while one segment's
 //! partition is locked.
 
-use ladon_engine::{Keyspace, SaveCursor};
+use crate::backups::ClientBackups;
+use crate::checkpoint_run::CheckpointRun;
+use ladon_engine::Keyspace;
 use ladon_kernel::durability::CheckpointError;
-use ladon_log::{BlockHeader, CheckpointInfo, CheckpointWriter, Log, LogError};
+use ladon_log::{CheckpointInfo, Log, LogError};
 use ladon_platform::Clock;
 use ladon_record::Lsn;
 use ladon_settings::Settings;
@@ -13,88 +15,6 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-
-/// A checkpoint in progress.
-pub struct CheckpointRun {
-    keyspace: Arc<Keyspace>,
-    log: Arc<Log>,
-    writer: CheckpointWriter,
-    cursor: SaveCursor,
-    buffer: Vec<u8>,
-    keys: u64,
-}
-
-impl CheckpointRun {
-    /// Begins a checkpoint at the log's present end.
-    ///
-    /// # Errors
-    /// The log's errors.
-    pub fn begin(keyspace: &Arc<Keyspace>, log: &Arc<Log>) -> Result<CheckpointRun, LogError> {
-        Ok(CheckpointRun {
-            keyspace: Arc::clone(keyspace),
-            log: Arc::clone(log),
-            writer: log.begin_checkpoint()?,
-            cursor: SaveCursor::default(),
-            buffer: Vec::new(),
-            keys: 0,
-        })
-    }
-
-    /// Saves one segment. Returns whether there may be more.
-    ///
-    /// # Errors
-    /// The log's errors; the checkpoint is then lost.
-    pub fn step(&mut self) -> Result<bool, LogError> {
-        const KEPT_BYTES_MAX: usize = 4 << 20;
-        self.buffer.clear();
-        self.buffer.shrink_to(KEPT_BYTES_MAX);
-        let log = &self.log;
-        let (cursor, begin) = (&mut self.cursor, self.writer.begin_lsn());
-        let saved = self.keyspace.save_next(cursor, begin, || log.reserved(), &mut self.buffer);
-        let Some(block) = saved else {
-            if self.cursor.has_given_up() {
-                return Err(LogError::GivenUp("definitions of spaces changed all the time"));
-            }
-            return Ok(false);
-        };
-        let header = BlockHeader {
-            db: block.db,
-            hash_first: block.hash_first,
-            hash_last: block.hash_last,
-            lsn: block.lsn,
-            keys: u64::from(block.keys),
-        };
-        self.writer.block(&header, &self.buffer)?;
-        self.keys += header.keys;
-        Ok(true)
-    }
-
-    /// Completes the checkpoint and deletes the files that it makes obsolete, except
-    /// `log_keep_bytes` of log before it.
-    ///
-    /// # Errors
-    /// The log's errors; the checkpoint is then lost.
-    pub fn finish(self, log_keep_bytes: u64) -> Result<CheckpointInfo, LogError> {
-        let log = &self.log;
-        let (lsn, meta) = self.keyspace.encode_select_map(|| log.reserved());
-        let info = self.writer.finish(lsn, &meta)?;
-        let _kept = self.log.pin(Lsn(info.begin.0.saturating_sub(log_keep_bytes)));
-        if let Err(error) = self.log.delete_obsolete() {
-            tracing::warn!("cannot delete obsolete log files: {error}");
-        }
-        Ok(info)
-    }
-
-    /// Keys saved so far.
-    pub fn keys(&self) -> u64 {
-        self.keys
-    }
-
-    /// Progress, from 0 to 1.
-    pub fn progress(&self) -> f64 {
-        self.cursor.progress(self.keyspace.databases())
-    }
-}
 
 /// The state of checkpoints, for `INFO`.
 #[derive(Clone, Debug, Default)]
@@ -130,6 +50,7 @@ pub struct Checkpointer {
     settings: Arc<Settings>,
     clock: Arc<dyn Clock>,
     dirty: Box<dyn Fn() -> u64 + Send + Sync>,
+    backups: Arc<ClientBackups>,
     shared: Mutex<Shared>,
     changed: Condvar,
     stopping: AtomicBool,
@@ -178,7 +99,10 @@ impl Checkpointer {
             last,
             ..CheckpointStatus::default()
         };
+        let backups =
+            ClientBackups::new(Arc::clone(&log), Arc::clone(&settings), Arc::clone(&clock));
         Checkpointer {
+            backups: Arc::new(backups),
             keyspace,
             log,
             settings,
@@ -189,6 +113,11 @@ impl Checkpointer {
             stopping: AtomicBool::new(false),
             tried_to_make_room_ns: AtomicU64::new(0),
         }
+    }
+
+    /// The backups of this data.
+    pub(crate) fn backups(&self) -> &Arc<ClientBackups> {
+        &self.backups
     }
 
     pub(crate) fn status(&self) -> CheckpointStatus {
@@ -254,6 +183,7 @@ impl Checkpointer {
             }
             // Without holding the lock, because commands read the status.
             also();
+            self.backups.end_idle();
             self.make_room();
             let why = {
                 let mut shared = self.shared.lock();
@@ -279,11 +209,12 @@ impl Checkpointer {
         self.changed.notify_all();
     }
 
-    /// When disk space is short, deletes log that no start needs: the log kept by `log-keep-bytes`,
-    /// and files that could not be deleted before.
+    /// When disk space is short, deletes log that no start needs: the log kept by `log-keep-bytes`
+    /// and for backups, which end, and files that could not be deleted before.
     fn make_room(&self) {
         let log_bytes = self.log.bytes_on_disk();
-        if log_bytes == self.log.needed_bytes() {
+        // A backup may hold a checkpoint that has no name any more.
+        if log_bytes == self.log.needed_bytes() && !self.backups.is_any() {
             return;
         }
         let now_ns = self.clock.monotonic_ns().max(1);
@@ -297,6 +228,7 @@ impl Checkpointer {
             return;
         }
         self.tried_to_make_room_ns.store(now_ns, Relaxed);
+        self.backups.end_all();
         match self.log.delete_obsolete() {
             Ok(deleted) if deleted.segments > 0 => tracing::info!(
                 "disk space is short: deleted {} log files that no start needs",

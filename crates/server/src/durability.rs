@@ -2,7 +2,7 @@
 
 use crate::checkpointer::Checkpointer;
 use crate::shutdown::StopSignal;
-use ladon_kernel::durability::{CheckpointError, Durability, PersistenceStatus, Shutdown};
+use ladon_kernel::durability::{Backups, CheckpointError, Durability, PersistenceStatus, Shutdown};
 use ladon_log::Log;
 use ladon_record::{Gate, Lsn};
 use std::sync::Arc;
@@ -89,6 +89,10 @@ impl Durability for LogDurability {
 
     fn checkpoint(&self) -> Result<(), CheckpointError> {
         self.checkpointer.make()
+    }
+
+    fn backups(&self) -> Option<Arc<dyn Backups>> {
+        Some(Arc::clone(self.checkpointer.backups()) as Arc<dyn Backups>)
     }
 
     fn gate_changed(&self, gate: Gate) {

@@ -12,7 +12,9 @@
 mod aside;
 mod assembly;
 mod background;
+mod backups;
 mod batch;
+mod checkpoint_run;
 mod checkpointer;
 mod client_memory;
 mod configured_users;
@@ -42,7 +44,8 @@ mod waiting;
 mod worker;
 
 pub use assembly::{Assembly, dataset, node_over};
-pub use checkpointer::{CheckpointRun, Checkpointer};
+pub use checkpoint_run::CheckpointRun;
+pub use checkpointer::Checkpointer;
 pub use connection::ConnectionStart;
 pub use ladon_operations::{FILES as HTTP_ADMIN_FILES, Heartbeat, STUCK_AFTER};
 pub use ladon_tls::HALF_OPEN_MAX;

@@ -18,7 +18,7 @@ use crate::shutdown::StopSignal;
 use crate::timed_disk::TimedDisk;
 use ladon_engine::{Keyspace, KeyspaceOptions};
 use ladon_kernel::dataset::Dataset;
-use ladon_kernel::durability::{CheckpointError, Durability, PersistenceStatus, Shutdown};
+use ladon_kernel::durability::{Backups, CheckpointError, Durability, PersistenceStatus, Shutdown};
 use ladon_kernel::limits;
 use ladon_kernel::loading::Loading;
 use ladon_kernel::shared::Shared;
@@ -165,6 +165,10 @@ impl Durability for NothingYet {
 
     fn checkpoint(&self) -> Result<(), CheckpointError> {
         self.start_checkpoint()
+    }
+
+    fn backups(&self) -> Option<Arc<dyn Backups>> {
+        None
     }
 
     /// The log gets the setting with the data.

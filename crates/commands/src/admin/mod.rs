@@ -2,6 +2,7 @@
 
 pub(crate) mod absent;
 pub(crate) mod acl;
+pub(crate) mod backup;
 pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod command_log;

@@ -197,11 +197,19 @@ fn a_running_server_is_filled_and_exported() {
     assert_eq!(ladon(&["import", &file, "--into", &into, "--replace"]).code, 0);
     assert_eq!(client.call(&["GET", "string:raw"]).expect("a reply"), bulk("a few bytes"));
     let out = dir.path().join("out.rdb");
-    let ran = ladon(&["export", name(&out), "--from", &into]);
-    assert!(ran.stderr.contains("exported 24 keys, 1 libraries"), "{}", ran.stderr);
+    for how in ["snapshot", "scan"] {
+        let ran = ladon(&["export", name(&out), "--from", &into, "--online", how]);
+        assert!(ran.stderr.contains("exported 24 keys, 1 libraries"), "{}", ran.stderr);
+        assert!(!dir.path().join("out.rdb.data").exists());
+        fs::remove_file(&out).expect("it is there");
+    }
     client.call(&["SADDEX", "times", "EX", "1000", "MEMBERS", "1", "m"]).expect("a reply");
-    let ran = ladon(&["export", name(&dir.path().join("no.rdb")), "--from", &into]);
-    assert_eq!(ran.code, 3, "{}", ran.stderr);
-    assert!(ran.stderr.contains("key 'times'"), "{}", ran.stderr);
+    for how in ["snapshot", "scan"] {
+        let out = dir.path().join("no.rdb");
+        let ran = ladon(&["export", name(&out), "--from", &into, "--online", how]);
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        assert!(ran.stderr.contains("key 'times'"), "{}", ran.stderr);
+        assert!(!dir.path().join("no.rdb.data").exists());
+    }
     assert!(server.terminate().expect("ends").success());
 }

@@ -2,6 +2,7 @@
 
 mod architecture_names_every_crate;
 mod aside_interrupted;
+mod backups;
 mod bad_input;
 mod blocking;
 mod check_and_dump;
@@ -21,6 +22,7 @@ mod idempotence;
 mod idle;
 mod impolite_clients;
 mod iproto;
+mod killed_files;
 mod listening_elsewhere;
 mod live;
 mod lock_holders_keep_their_priority;

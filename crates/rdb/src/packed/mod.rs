@@ -68,6 +68,11 @@ impl Packed {
         Ok(Packed { text, state, is_at_end: false })
     }
 
+    /// Takes the rest without looking into it.
+    pub(crate) fn skip_rest<R: Read>(&self, source: &mut Source<R>) -> Result<(), Fault> {
+        self.text.skip_rest(source)
+    }
+
     /// The next element; `None` after the last one.
     pub(crate) fn next<R: Read>(&mut self, source: &mut Source<R>) -> Result<Option<Item>, Fault> {
         if self.is_at_end {

@@ -109,6 +109,10 @@ impl Durability for FakeLog {
         Ok(())
     }
 
+    fn backups(&self) -> Option<Arc<dyn Backups>> {
+        None
+    }
+
     fn gate_changed(&self, _gate: Gate) {}
 
     fn request_shutdown(&self, shutdown: Shutdown) {

@@ -4,6 +4,7 @@
  *   fail-sync        fdatasync fails with EIO
  *   hold-read        pread waits until the file is gone
  *   hold-write       pwrite waits until the file is gone
+ *   hold-checkpoint  pwrite to a file of a checkpoint waits until the file is gone
  *   full             pwrite fails with ENOSPC
  *   full-checkpoint  pwrite to a file of a checkpoint fails with ENOSPC
  *   full-checkpoint-once  the same, and removes the file that says so
@@ -63,6 +64,7 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
     static ssize_t (*next)(int, const void *, size_t, off64_t);
     if (!next) next = (ssize_t (*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64");
     while (told("hold-write")) usleep(1000);
+    while (told("hold-checkpoint") && is_checkpoint(file)) usleep(1000);
     if (told("full") || (is_checkpoint(file) && (told("full-checkpoint") || told_once("full-checkpoint-once")))) {
         errno = ENOSPC;
         return -1;

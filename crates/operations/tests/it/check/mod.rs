@@ -4,7 +4,7 @@ use hyper_util::rt::TokioIo;
 use ladon_engine::{Keyspace, KeyspaceOptions};
 use ladon_kernel::command::table::CommandTable;
 use ladon_kernel::dataset::Dataset;
-use ladon_kernel::durability::{CheckpointError, Durability, PersistenceStatus, Shutdown};
+use ladon_kernel::durability::{Backups, CheckpointError, Durability, PersistenceStatus, Shutdown};
 use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::node::Node;
 use ladon_kernel::shared::{Shared, SharedParts};
@@ -52,6 +52,10 @@ impl Durability for NoLog {
 
     fn checkpoint(&self) -> Result<(), CheckpointError> {
         Err(CheckpointError::Busy)
+    }
+
+    fn backups(&self) -> Option<Arc<dyn Backups>> {
+        None
     }
 
     fn gate_changed(&self, _: Gate) {}
