@@ -88,17 +88,7 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
 
         lua_newtable(state);
         let globals = lua_gettop(state);
-        bits::replace(state);
-        for name in BASE {
-            lua_getfield_(state, LUA_GLOBALSINDEX, name.as_ptr());
-            if lua_type(state, -1) == LUA_TTABLE {
-                if name == c"coroutine" {
-                    calls::replace_in_coroutine(state);
-                }
-                protect(state);
-            }
-            lua_setfield(state, globals, name.as_ptr());
-        }
+        add_base(state, globals);
         for (name, function) in OWN {
             set_function(state, name, function);
         }
@@ -140,6 +130,24 @@ pub(crate) unsafe extern "C-unwind" fn build(state: State) -> c_int {
         (*core).places = places;
     }
     0
+}
+
+/// Lua's own functions and tables.
+unsafe fn add_base(state: State, globals: c_int) {
+    // SAFETY: As for `stack`.
+    unsafe {
+        bits::replace(state);
+        for name in BASE {
+            lua_getfield_(state, LUA_GLOBALSINDEX, name.as_ptr());
+            if lua_type(state, -1) == LUA_TTABLE {
+                if name == c"coroutine" {
+                    calls::replace_in_coroutine(state);
+                }
+                protect(state);
+            }
+            lua_setfield(state, globals, name.as_ptr());
+        }
+    }
 }
 
 /// Moves the table at the top into the one at `globals`, an index from the bottom, as `redis` and by the name that Valkey 8

@@ -50,7 +50,10 @@ mod tests {
         let receiver = Arc::new(parking_lot::Mutex::new(receiver));
         for _ in 0..WORKS_MAX {
             let receiver = Arc::clone(&receiver);
-            let begun = threads.begin(Box::new(move || drop(receiver.lock().recv())));
+            let begun = threads.begin(Box::new(move || {
+                // An error: the sender is gone, which ends it.
+                let _ = receiver.lock().recv();
+            }));
             assert_eq!(begun, Ok(()));
         }
         assert_eq!(threads.begin(Box::new(|| {})), Err(CannotBegin::TooMany(WORKS_MAX)));

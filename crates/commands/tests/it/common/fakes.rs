@@ -1,10 +1,11 @@
 //! A clock that moves only when a test moves it, and a log in memory.
 
 use ladon_kernel::durability::Durability;
-use ladon_kernel::durability::{CheckpointError, PersistenceStatus, Shutdown};
+use ladon_kernel::durability::{Backups, CheckpointError, PersistenceStatus, Shutdown};
 use ladon_platform::Clock;
 use ladon_record::{Gate, Lsn};
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// A clock that moves when told, and counts how often its monotonic time is read.
