@@ -230,7 +230,10 @@ def hops(ladon, at, file, expected):
                 assert told == "OK", told
             assert call("DBSIZE") == 0
         found = contents(there)
-        compare(f"MIGRATE from {origin} to {target}", (expected[0], []), (found[0], []))
+        # As in Redis, the time that is left goes along: what the way takes is added to it.
+        near = {k: (*v[:2], expected[0][k][2] if abs(v[2] - expected[0][k][2]) < 60000 else v[2])
+                for k, v in found[0].items() if k in expected[0]}
+        compare(f"MIGRATE from {origin} to {target}", (expected[0], []), ({**found[0], **near}, []))
         stop(source)
         source, call = process, there
     stop(source)

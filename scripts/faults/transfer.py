@@ -85,7 +85,7 @@ def silent_for_many(bench):
     target = Silent()
     server = bench.ladon("--io-threads", "1")
     small(server.client())
-    run = migrating(target, 200)
+    run = migrating(target, 200, 60000)
     slow, grown = pings(server, SECONDS, lambda ends: run(server, ends))
     return "p99.9 %.1f ms, +%d MB" % (slow, grown // MB), slow <= OTHER_MS and grown <= GROWN_BYTES
 

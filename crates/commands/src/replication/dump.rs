@@ -159,8 +159,11 @@ impl Dump {
                 let walk = |tx: &mut Tx<'_>| freeze_some(tx, db, (partition, from), large);
                 let (step, depends) = self.locked(Locks::Partition(partition), scratch, walk);
                 next = step.next;
+                if step.keys.is_empty() {
+                    continue;
+                }
                 note(writer, depends);
-                if !has_begun && !step.keys.is_empty() {
+                if !has_begun {
                     writer.select_db(number.into())?;
                     has_begun = true;
                 }
