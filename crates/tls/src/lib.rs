@@ -30,7 +30,7 @@ mod tickets;
 #[cfg(test)]
 mod tests;
 
-pub use backend::TlsBackend;
+pub use backend::{SEALED_BYTES, TlsBackend};
 pub use config::{AuthClients, Config, TlsError, TlsOptions};
 pub use handshakes::{Control, Established, HALF_OPEN_MAX, Handshakes};
 pub use peer::PeerCertificate;
