@@ -16,6 +16,7 @@
 
 mod backend;
 mod ciphers;
+mod client;
 mod config;
 mod files;
 mod half_open;
@@ -31,6 +32,7 @@ mod tickets;
 mod tests;
 
 pub use backend::{SEALED_BYTES, TlsBackend};
+pub use client::{ClientOptions, ConnectError, TlsStream, Trust};
 pub use config::{AuthClients, Config, TlsError, TlsOptions};
 pub use handshakes::{Control, Established, HALF_OPEN_MAX, Handshakes};
 pub use peer::PeerCertificate;
