@@ -95,7 +95,7 @@ pub fn own_server(
 
 /// What the command line says of TLS, or else what the server's own settings do.
 fn own_options(matches: &ArgMatches, settings: &Settings) -> ClientOptions {
-    let said = cli_tls::options(matches);
+    let said = options(matches);
     let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
     let own = (path(&settings.tls_cert_file()), path(&settings.tls_key_file()));
     let trusts = said.as_ref().is_some_and(|said| {
