@@ -3,11 +3,13 @@
 #
 #   scripts/package-test.sh deb     lintian; installs, starts, upgrades and purges it in a fresh Debian
 #   scripts/package-test.sh image   unpacks the image and runs it from its root
-#   scripts/package-test.sh         both
+#   scripts/package-test.sh page    runs the commands of docs/operating/first-server.md in a fresh Debian
+#   scripts/package-test.sh         all of them
 #
-# Needs root, mmdebstrap, lintian, umoci and redis-cli (scripts/package.sh --tools). A chroot has no
-# systemd that runs, so the unit is checked by systemd-analyze, and its command is started by hand as
-# its user. Ports: 16379, 19121.
+# Needs root, mmdebstrap, lintian, umoci, redis-cli and redis-server (scripts/package.sh --tools). A
+# chroot has no systemd that runs, so the unit is checked by systemd-analyze, and its command is started
+# by hand as its user; for the page, a few lines stand in for systemctl. Ports: 16379, 19121; for the
+# page those that it names: 6379, 6380, 9121.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -164,11 +166,85 @@ test_image() {
     say "image: ok ($bytes bytes)"
 }
 
-(($#)) || set -- deb image
+# What the page does with systemctl: the unit's commands as its user, and READY=1 as the end of a start.
+systemctl_for_chroot() {
+    cat >"$1/usr/local/bin/systemctl" <<'END'
+#!/bin/bash
+unit=/usr/lib/systemd/system/ladon.service
+pid=/run/ladon.pid
+# The package's script starts it where systemd runs; then these exist.
+install -d -m 0755 -o ladon -g ladon /run/ladon
+install -d -m 0700 -o ladon -g ladon /var/lib/ladon
+case "$1 $2" in
+"start ladon")
+    command=$(sed -n 's/^ExecStart=//p' $unit)
+    setpriv --reuid ladon --regid ladon --clear-groups $command </dev/null >>/var/log/ladon.log 2>&1 &
+    echo $! >$pid
+    for _ in $(seq 200); do
+        grep -q ' ready: ' /var/log/ladon.log && exit 0
+        kill -0 "$(cat $pid)" 2>/dev/null || break
+        sleep 0.05
+    done
+    cat /var/log/ladon.log >&2
+    exit 1
+    ;;
+"stop ladon")
+    [ -e $pid ] || exit 0
+    kill "$(cat $pid)"
+    while kill -0 "$(cat $pid)" 2>/dev/null; do sleep 0.05; done
+    rm $pid
+    ;;
+"reload ladon") MAINPID=$(cat $pid) bash -c "$(sed -n "s/^ExecReload=.bin.sh -c '\(.*\)'$/\1/p" $unit)" ;;
+*) echo "systemctl $*: not in this chroot" >&2; exit 1 ;;
+esac
+END
+    chmod +x "$1/usr/local/bin/systemctl"
+}
+
+test_page() {
+    local deb root=$work/page page=docs/operating/first-server.md
+    deb=$(ls -t "$out"/ladon_*.deb | head -1)
+    say "a fresh Debian, and last night's data"
+    mmdebstrap --quiet --variant=apt --include=systemd,openssl,redis-tools,curl,ca-certificates bookworm "$root"
+    printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+    chmod +x "$root/usr/sbin/policy-rc.d"
+    mount --bind /dev "$root/dev"
+    trap 'chroot "$root" systemctl stop ladon || true; umount "$root/dev" 2>/dev/null || true; cleanup' EXIT
+    redis-server --port 16379 --dir "$work" --dbfilename dump.rdb --save "" >/dev/null &
+    server=$!
+    until cli PING >/dev/null 2>&1; do sleep 0.1; done
+    local words
+    for words in "SET price:7 12" "RPUSH orders a b c" "HSET cart:9 book 1"; do
+        # shellcheck disable=SC2086
+        cli $words >/dev/null
+    done
+    cli SAVE >/dev/null
+    stop_server
+    systemctl_for_chroot "$root"
+    cp "$deb" "$root/root/ladon_0.1.0-1_amd64.deb"
+    cp "$work/dump.rdb" "$root/root/"
+    say "the page"
+    {
+        printf 'set -euo pipefail\nset -x\ncd /root\n'
+        awk '/^```sh as-root$/ { on = 1; next } /^```$/ { on = 0 } on' "$page"
+        # Every line of the page has been run; what it has come to:
+        # shellcheck disable=SC2016
+        printf '%s\n' '[ "$(admin DBSIZE)" = 4 ]' '[ "$(shop GET price:7)" = 12 ]' \
+            '! grep -q "$(cat /root/admin.password)" /var/lib/ladon/users.acl'
+    } >"$root/root/page.sh"
+    local began=$SECONDS
+    DEBIAN_FRONTEND=noninteractive chroot "$root" bash /root/page.sh || fail "the page"
+    chroot "$root" systemctl stop ladon
+    umount "$root/dev"
+    trap cleanup EXIT
+    say "page: ok ($((SECONDS - began)) s)"
+}
+
+(($#)) || set -- deb image page
 for part in "$@"; do
     case "$part" in
-        deb | image) "test_$part" ;;
-        -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0" ;;
-        *) echo "scripts/package-test.sh: '$part' is not a test; use deb, image" >&2; exit 2 ;;
+        deb | image | page) "test_$part" ;;
+        -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0" ;;
+        *) echo "scripts/package-test.sh: '$part' is not a test; use deb, image, page" >&2; exit 2 ;;
     esac
 done

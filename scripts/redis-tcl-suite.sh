@@ -26,9 +26,10 @@ required="unit/type/string unit/type/incr unit/type/set unit/type/hash unit/type
   unit/hyperloglog unit/geo unit/sort unit/expire unit/scan unit/keyspace unit/dump
   unit/functions unit/scripting unit/multi unit/protocol unit/info unit/info-command unit/introspection unit/introspection-2
   unit/other unit/querybuf unit/quit unit/latency-monitor unit/slowlog unit/lazyfree unit/pause
-  unit/replybufsize unit/violations unit/client-eviction unit/auth unit/acl unit/acl-v2"
+  unit/replybufsize unit/violations unit/client-eviction unit/auth unit/acl unit/acl-v2
+  unit/tls"
 # Units that start their servers themselves.
-own=" unit/client-eviction unit/auth unit/acl unit/acl-v2 "
+own=" unit/client-eviction unit/auth unit/acl unit/acl-v2 unit/tls "
 read -r -a units <<<"$(echo ${*:-$required})"
 
 case $suite in
@@ -138,6 +139,18 @@ start() {
     exit 2
 }
 
+# The suite's own certificates. It never uses the parameters that take a minute.
+certificates() {
+    echo 'package require tls' | tclsh 2>/dev/null || { echo "this needs Tcl's tls: apt-get install tcl-tls" >&2; exit 2; }
+    [ -f "$cache/$suite/tests/tls/client.crt" ] && return
+    (
+        cd "$cache/$suite"
+        mkdir -p tests/tls
+        touch tests/tls/valkey.dh tests/tls/redis.dh
+        bash utils/gen-test-certs.sh
+    ) >"$cache/certificates.log" 2>&1
+}
+
 # Which tests of a unit are left out: the lines "SUITES | UNIT | TEST | REASON" of the skip list.
 skips() {
     awk -F ' *\\| *' -v suite="$suite" -v unit="$1" '
@@ -152,7 +165,11 @@ for unit in "${units[@]}"; do
     skips "$unit" >"$work/skip"
     status=0
     # Servers that a unit starts itself may follow others, which no test of the others asks for.
-    where=() tags="-needs:repl -repl"
+    where=() tags="-needs:repl -repl" tls=()
+    if [[ $unit == unit/tls ]]; then
+        certificates
+        tls=(--tls)
+    fi
     if [[ $own != *" $unit "* ]]; then
         start
         where=(--host 127.0.0.1 --port "$port") tags=-needs:repl
@@ -161,7 +178,7 @@ for unit in "${units[@]}"; do
         cd "$cache/$suite"
         LADON_BIN=$LADON_BIN timeout "${SUITE_TIMEOUT:-300}" tclsh tests/test_helper.tcl "${where[@]}" \
             --baseport $((port + 60)) --durable --skipfile "$work/skip" \
-            --tags "$tags" --single "$unit"
+            --tags "$tags" --single "$unit" "${tls[@]}"
     ) </dev/null 2>&1 | sed 's/\x1b\[[0-9;]*m//g' >"$work/out" || status=$?
     if [ -n "$server" ]; then
         kill -0 "$server" 2>/dev/null || { echo "Ladon is dead:"; tail -n 20 "$work/ladon.log"; status=1; }

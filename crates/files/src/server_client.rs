@@ -16,6 +16,8 @@ pub struct ServerOptions {
     pub user: Option<String>,
     /// The password, if one is needed.
     pub password: Option<String>,
+    /// How TLS is spoken, if it is.
+    pub tls: Option<ladon_tls::ClientOptions>,
 }
 
 /// Why there is no answer.
@@ -23,6 +25,10 @@ pub struct ServerOptions {
 pub(crate) enum ClientError {
     #[error("cannot connect: {0}")]
     Connect(io::Error),
+    #[error("cannot connect: {0}")]
+    Tls(#[from] ladon_tls::ConnectError),
+    #[error("TLS has no place on a Unix socket")]
+    TlsOnUnix,
     #[error("the connection failed: {0}")]
     Io(#[from] io::Error),
     #[error("it answers something that is not Redis' protocol")]
@@ -62,13 +68,20 @@ impl Client {
     /// Connects and logs in.
     pub(crate) fn connect(options: &ServerOptions) -> Result<Client, ClientError> {
         let stream: Box<dyn Stream> = match options.address.strip_prefix("unix:") {
+            Some(_) if options.tls.is_some() => return Err(ClientError::TlsOnUnix),
             Some(path) => {
                 Box::new(UnixStream::connect(Path::new(path)).map_err(ClientError::Connect)?)
             }
             None => {
                 let stream = TcpStream::connect(&options.address).map_err(ClientError::Connect)?;
                 stream.set_nodelay(true).map_err(ClientError::Connect)?;
-                Box::new(stream)
+                match &options.tls {
+                    None => Box::new(stream),
+                    Some(tls) => {
+                        let host = options.address.rsplit_once(':').map_or("", |(host, _)| host);
+                        Box::new(tls.connect(host, stream)?)
+                    }
+                }
             }
         };
         let stream = BufReader::with_capacity(SEND_BYTES, stream);

@@ -31,6 +31,7 @@ use ladon_platform::{Clock, Process, SystemProcess};
 use ladon_record::{KeyHasher, Lsn};
 use ladon_settings::Settings;
 use parking_lot::Mutex;
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicU64,
@@ -101,7 +102,7 @@ pub struct Shared {
     /// The way to other servers, where there is one.
     pub peers: Option<Box<dyn Peers>>,
     /// Applies other consequences of changed settings, where there are any.
-    pub follow_settings: Option<FollowSettings>,
+    pub follow_settings: Option<Box<dyn FollowSettings>>,
     /// Testing only: sees the changes that evict keys before they are logged, and returns whether
     /// to log them. They must be logged, and the simulator must notice if they are not.
     pub watch_evictions: Option<WatchEvictions>,
@@ -128,10 +129,29 @@ pub struct Shared {
     pub(crate) sampler: Mutex<Sampler>,
 }
 
-/// Checks and prepares a change of settings (the new ones, the names of what changed), or refuses
-/// it: see [`Settings::set_many_with`].
-pub type FollowSettings =
-    Box<dyn Fn(&Settings, &[&'static str]) -> Result<(), (&'static str, String)> + Send + Sync>;
+/// What was read from files for a change of settings.
+pub type ReadAhead = Box<dyn Any + Send>;
+
+/// The job that reads them, which may take long.
+pub type ReadFiles = Box<dyn FnOnce() -> ReadAhead + Send>;
+
+/// Whoever has to do something when settings change.
+pub trait FollowSettings: Send + Sync {
+    /// How the files of a change (the new settings, the names of those that change) are read.
+    fn reading(&self, next: &Settings, changed: &[&'static str]) -> Option<ReadFiles>;
+
+    /// Checks and prepares a change, or refuses it: see [`Settings::set_many_with`]. It has what
+    /// the job has read, unless there was none or nothing can be run aside here.
+    ///
+    /// # Errors
+    /// The setting that is refused, and why.
+    fn follow(
+        &self,
+        next: &Settings,
+        changed: &[&'static str],
+        read: Option<ReadAhead>,
+    ) -> Result<(), (&'static str, String)>;
+}
 
 /// See [`Shared::watch_evictions`].
 pub type WatchEvictions = Box<dyn Fn(&Shared, &[u8]) -> bool + Send + Sync>;

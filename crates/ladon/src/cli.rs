@@ -40,9 +40,7 @@ pub fn command() -> Command {
         .subcommand(restore_command())
         .subcommand(import_command())
         .subcommand(export_command())
-        .subcommand(with_settings(Command::new("ping").about(
-            "Ask the server that these settings describe whether it answers: a health check",
-        )))
+        .subcommand(ping_command())
         .subcommand(crate::space::command())
         .subcommand(crate::cli_files::completions_command())
         .subcommand(crate::cli_files::man_command())
@@ -119,7 +117,18 @@ const INSTEAD: &str = "A running server, in place of a data directory";
 fn login_requires(command: Command, name: &'static str) -> Command {
     ["user", "password-file"]
         .iter()
+        .chain(&crate::cli_tls::NAMES)
         .fold(command, |command, login| command.mut_arg(login, |argument| argument.requires(name)))
+}
+
+fn ping_command() -> Command {
+    let about = "Ask the server that these settings describe whether it answers: a health check";
+    let command = Command::new("ping").about(about).after_help(
+        "A server that listens with TLS only is asked with TLS, even without --tls. Without --cacert \
+         it has to show the certificate of its settings (tls-cert-file), or one of their \
+         authorities, for whatever name.",
+    );
+    with_settings(crate::cli_tls::with_tls(command))
 }
 
 fn file(help: &'static str) -> Arg {
@@ -130,7 +139,7 @@ fn file(help: &'static str) -> Arg {
 /// Adds how a running server is reached.
 fn with_server(command: Command, name: &'static str, help: &'static str) -> Command {
     let password = "The file with the password; otherwise LADON_PASSWORD has it";
-    command
+    crate::cli_tls::with_tls(command)
         .arg(Arg::new(name).long(name).value_name("HOST:PORT|unix:PATH").help(help))
         .arg(Arg::new("user").long("user").value_name("NAME").help("Who to log in as"))
         .arg(

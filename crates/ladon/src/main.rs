@@ -8,6 +8,7 @@ mod backup;
 mod check;
 mod cli;
 mod cli_files;
+mod cli_tls;
 mod config;
 mod dump;
 mod exit;

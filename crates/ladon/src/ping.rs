@@ -2,11 +2,12 @@
 //!
 //! It takes the settings of the server itself, so in a container it needs no arguments.
 
-use crate::cli;
 use crate::exit::Exit;
 use crate::output::with_stdout;
+use crate::{cli, cli_tls};
 use clap::ArgMatches;
 use ladon_settings::{Endpoint, Settings};
+use ladon_tls::ClientOptions;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
@@ -27,11 +28,19 @@ pub fn run(matches: &ArgMatches) -> Exit {
             return Exit::Usage;
         }
     };
-    let Some(endpoint) = settings.resp().into_iter().next() else {
-        eprintln!("ladon: the server does not listen for RESP; ask its /healthz (http-admin)");
-        return Exit::Usage;
+    let (endpoint, tls) = match cli_tls::own_server(matches, &settings) {
+        Ok(Some(server)) => server,
+        Ok(None) => {
+            let what = if matches.get_flag("tls") { "with TLS" } else { "for RESP" };
+            eprintln!("ladon: the server does not listen {what}; ask its /healthz (http-admin)");
+            return Exit::Usage;
+        }
+        Err(error) => {
+            eprintln!("ladon: {error}");
+            return Exit::Usage;
+        }
     };
-    match ask(&settings, &endpoint) {
+    match connect(&endpoint, tls.as_ref()).and_then(|stream| ask(&settings, stream)) {
         Ok(answer) if is_alive(&answer) => {
             let line = format!("{answer}\n");
             with_stdout(|out| out.write_all(line.as_bytes())).err().unwrap_or(Exit::Ok)
@@ -53,10 +62,9 @@ fn is_alive(answer: &str) -> bool {
 }
 
 trait Stream: Read + Write {}
-impl Stream for TcpStream {}
-impl Stream for UnixStream {}
+impl<S: Read + Write> Stream for S {}
 
-fn connect(endpoint: &Endpoint) -> io::Result<Box<dyn Stream>> {
+fn connect(endpoint: &Endpoint, tls: Option<&ClientOptions>) -> io::Result<Box<dyn Stream>> {
     match endpoint {
         Endpoint::Unix(path) => {
             let stream = UnixStream::connect(path)?;
@@ -77,7 +85,9 @@ fn connect(endpoint: &Endpoint) -> io::Result<Box<dyn Stream>> {
                     Ok(stream) => {
                         stream.set_read_timeout(Some(PATIENCE))?;
                         stream.set_write_timeout(Some(PATIENCE))?;
-                        return Ok(Box::new(stream));
+                        let Some(tls) = tls else { return Ok(Box::new(stream)) };
+                        let sealed = tls.connect(host, stream).map_err(io::Error::other)?;
+                        return Ok(Box::new(sealed));
                     }
                     Err(error) => failed = error,
                 }
@@ -88,8 +98,7 @@ fn connect(endpoint: &Endpoint) -> io::Result<Box<dyn Stream>> {
 }
 
 /// The reply to `PING`, without its first byte.
-fn ask(settings: &Settings, endpoint: &Endpoint) -> io::Result<String> {
-    let mut stream = connect(endpoint)?;
+fn ask(settings: &Settings, mut stream: Box<dyn Stream>) -> io::Result<String> {
     let (mut requests, password) = (Vec::new(), settings.requirepass());
     if !password.is_empty() {
         write!(requests, "*2\r\n$4\r\nAUTH\r\n${}\r\n{password}\r\n", password.len())?;

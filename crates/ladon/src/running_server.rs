@@ -1,5 +1,6 @@
 //! How the command line names a running server, and how to log in there.
 
+use crate::cli_tls;
 use clap::ArgMatches;
 use ladon_files::ServerOptions;
 use ladon_settings::{Endpoint, Settings};
@@ -13,13 +14,14 @@ const PASSWORD_VARIABLE: &str = "LADON_PASSWORD";
 pub fn named(matches: &ArgMatches, argument: &str) -> Result<Option<ServerOptions>, String> {
     let Some(address) = matches.get_one::<String>(argument) else { return Ok(None) };
     let (user, password) = login(matches)?;
-    Ok(Some(ServerOptions { address: address.clone(), user, password }))
+    let tls = cli_tls::of_server(matches)?;
+    Ok(Some(ServerOptions { address: address.clone(), user, password, tls }))
 }
 
 /// The server that the settings describe: on this machine, as `ladon ping` finds it.
 pub fn described(matches: &ArgMatches, settings: &Settings) -> Result<ServerOptions, String> {
-    let endpoint = settings.resp().into_iter().next();
-    let endpoint = endpoint.ok_or("the settings name no address for RESP: name one with --from")?;
+    let (endpoint, tls) = cli_tls::own_server(matches, settings)?
+        .ok_or("the settings name no address for RESP: name one with --from")?;
     let address = match &endpoint {
         Endpoint::Tcp { host, port, .. } => {
             // Every address includes the loopback.
@@ -36,7 +38,7 @@ pub fn described(matches: &ArgMatches, settings: &Settings) -> Result<ServerOpti
     let (user, password) = login(matches)?;
     let own = Some(settings.requirepass().to_string());
     let own = own.filter(|own| user.is_none() && !own.is_empty());
-    Ok(ServerOptions { address, user, password: password.or(own) })
+    Ok(ServerOptions { address, user, password: password.or(own), tls })
 }
 
 fn login(matches: &ArgMatches) -> Result<(Option<String>, Option<String>), String> {

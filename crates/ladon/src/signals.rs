@@ -2,12 +2,13 @@
 //! within a second counts as one: a process group and its supervisor may both send it. SIGHUP stops
 //! nothing: files that may change are read again. Every Rust program ignores SIGPIPE.
 
+use crate::systemd;
 use ladon_kernel::durability::Shutdown;
 use ladon_server::{Reload, StopSignal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,12 +50,22 @@ impl First {
 /// Watches for signals for the rest of the process' life.
 pub fn watch(stop: Arc<StopSignal>, reload: Arc<Reload>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    // Files may lie on a disk that does not answer; the server stops all the same. One more request
+    // may wait, which is as good as many.
+    let (ask, asked) = mpsc::sync_channel::<()>(1);
+    thread::Builder::new().name("ladon-reload".into()).spawn(move || {
+        for () in asked {
+            systemd::reload(|| {
+                let _ = reload.request();
+            });
+        }
+    })?;
     thread::Builder::new().name("ladon-signals".into()).spawn(move || {
         let mut first = First::default();
         for signal in signals.forever() {
             if signal == SIGHUP {
                 tracing::info!("SIGHUP: reading files again; SIGTERM stops the server");
-                reload.request();
+                let _ = ask.try_send(());
                 continue;
             }
             let name = if signal == SIGTERM { "SIGTERM" } else { "SIGINT" };

@@ -7,6 +7,7 @@ use ladon_kernel::node::Node;
 use ladon_server::{Heartbeat, Lifecycle};
 use sd_notify::NotifyState;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ pub struct Systemd;
 impl Lifecycle for Systemd {
     fn ready(&self, node: &Arc<Node>) {
         say(&[NotifyState::Ready, NotifyState::Status("serving clients")]);
+        IS_READY.store(true, Relaxed);
         let Some(within) = sd_notify::watchdog_enabled() else { return };
         let heartbeat = Heartbeat::new(Arc::clone(node.shared()));
         let watch = move || keep_alive(&heartbeat, within);
@@ -30,6 +32,22 @@ impl Lifecycle for Systemd {
         // A supervisor that has stopped reading must not keep the server from its end. Without a
         // thread to say it, systemd notices the end itself.
         let _ = thread::Builder::new().name("ladon-stopping".into()).spawn(say);
+    }
+}
+
+/// It was told so. While the data loads, the end of a reload must not say it.
+static IS_READY: AtomicBool = AtomicBool::new(false);
+
+/// Says that files are read again, and afterwards that they were: `systemctl reload` waits for it.
+/// May wait for a supervisor that does not read.
+pub fn reload(read: impl FnOnce()) {
+    let is_ready = IS_READY.load(Relaxed);
+    if is_ready && let Ok(now) = NotifyState::monotonic_usec_now() {
+        say(&[NotifyState::Reloading, now, NotifyState::Status("reading files again")]);
+    }
+    read();
+    if is_ready {
+        say(&[NotifyState::Ready, NotifyState::Status("serving clients")]);
     }
 }
 

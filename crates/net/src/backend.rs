@@ -56,6 +56,10 @@ pub trait Sink {
     /// The kernel took the whole buffer, which comes back for reuse with its contents.
     fn sent(&mut self, conn: ConnId, buffer: Outgoing);
 
+    /// A backend around another one holds so much memory for the connection from now on, besides
+    /// what it has passed on.
+    fn holds(&mut self, _conn: ConnId, _bytes: usize) {}
+
     /// The connection is over. Reported exactly once for every adopted connection, as its last
     /// event. The slot may be reused from now on.
     fn closed(&mut self, conn: ConnId, reason: CloseReason);

@@ -44,6 +44,8 @@ pub struct MioBackend {
     /// The next listener's number.
     next_listener: u32,
     accept_again_at: Option<Instant>,
+    /// How many may still be accepted, and when more will be.
+    accepts_left: Option<(usize, Instant)>,
     read_buffer: Box<[u8]>,
     /// Buffers that the kernel took, to be reported.
     sent: Vec<ConnId>,
@@ -97,6 +99,7 @@ impl MioBackend {
             listeners: Vec::new(),
             next_listener: 0,
             accept_again_at: None,
+            accepts_left: None,
             read_buffer: vec![0; READ_BUFFER_BYTES].into_boxed_slice(),
             sent: Vec::new(),
             report_now: false,
@@ -104,6 +107,12 @@ impl MioBackend {
             reading: Vec::new(),
             finished: Vec::new(),
         })
+    }
+
+    /// Lets polls accept `count` connections in all, and no more before `again_at`, when the caller
+    /// is expected to allow more. Until then the others wait in the kernel's queue.
+    pub fn limit_accepts(&mut self, count: usize, again_at: Instant) {
+        self.accepts_left = Some((count, again_at));
     }
 
     fn start_send(&mut self, conn: ConnId, buffer: Outgoing, report_now: bool) {
@@ -249,8 +258,15 @@ impl MioBackend {
                 continue;
             }
             for _ in 0..ACCEPTS_PER_POLL {
+                if let Some((0, again_at)) = self.accepts_left {
+                    self.accept_again_at = Some(again_at);
+                    return;
+                }
                 match accepting.listener.socket().accept() {
                     Ok((socket, _)) => {
+                        if let Some((left, _)) = &mut self.accepts_left {
+                            *left -= 1;
+                        }
                         let listener = &accepting.listener;
                         if let Some(info) =
                             ConnInfo::of(&socket, listener.local(), listener.index())

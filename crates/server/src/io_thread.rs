@@ -15,7 +15,7 @@ use ladon_net::{
     AfterInput, AnyBackend, Backend, CloseReason, ConnId, ConnInfo, Listener, Outgoing, PeerAddr,
     Sink, Waker,
 };
-use ladon_tls::{PeerCertificate, Session, TlsBackend};
+use ladon_tls::{PeerCertificate, SEALED_BYTES, Session, TlsBackend};
 use parking_lot::Mutex;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -107,6 +107,10 @@ impl Sink for ThreadSink<'_> {
         self.worker.sent(conn, outgoing);
     }
 
+    fn holds(&mut self, conn: ConnId, bytes: usize) {
+        self.worker.transport_holds(conn, bytes);
+    }
+
     fn closed(&mut self, conn: ConnId, _reason: CloseReason) {
         self.handovers[self.index].connections.fetch_sub(1, Relaxed);
         self.worker.closed(conn);
@@ -184,6 +188,7 @@ impl Sockets<'_> {
             None => self.backend.adopt(socket),
             Some(mut session) => {
                 start.certificate = session.take_peer().map(names_of);
+                start.transport_bytes = SEALED_BYTES;
                 self.backend.adopt_session(socket, *session)
             }
         };
@@ -258,6 +263,7 @@ fn start_of(info: &ConnInfo) -> ConnectionStart {
         unix: matches!(info.peer, PeerAddr::Unix(_)),
         protocol: ListenerKind::of_listener(info.listener).protocol,
         certificate: None,
+        transport_bytes: 0,
     }
 }
 

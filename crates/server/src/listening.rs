@@ -8,6 +8,7 @@
 use crate::protocol::{ListenerKind, Protocol};
 use crate::run::RunError;
 use crate::tls::{self, TlsDoor};
+use ladon_kernel::shared::{FollowSettings, ReadAhead, ReadFiles};
 use ladon_net::{
     ListenAddress, ListenError, ListenOptions, Listener, PeerAddr, Waker, set_keepalive,
 };
@@ -69,10 +70,11 @@ impl Listening {
     }
 
     /// Listens as the changed settings say, or refuses the change in Redis' words.
-    pub(crate) fn follow(
+    fn follow(
         self: &Arc<Self>,
         settings: &Settings,
         changed: &[&'static str],
+        read: Option<ReadAhead>,
     ) -> Result<(), (&'static str, String)> {
         if changed.contains(&tls::PER_SECOND) {
             self.tls.set_per_second(settings.tls_handshakes_per_second());
@@ -82,14 +84,14 @@ impl Listening {
         if !rebinds && !reloads && !changed.contains(&"tcp-keepalive") {
             return Ok(());
         }
-        let mut wanted = self.wanted.lock();
         // Everything that can fail comes first.
         let config = if reloads && settings.has_tls() {
-            let config = tls::options(settings).load();
+            let config = tls::Loaded::of(read, settings).config;
             Some(config.map_err(|error| refusal_of_tls(&error, changed))?)
         } else {
             None
         };
+        let mut wanted = self.wanted.lock();
         let next = if rebinds {
             bind_all(settings, &wanted, Duration::ZERO).map_err(|error| refusal(&error, changed))?
         } else {
@@ -146,18 +148,57 @@ impl Listening {
 
     /// Reads certificates and keys again. If they cannot be used, those in force stay.
     pub(crate) fn reload_tls(self: &Arc<Self>, settings: &Settings) {
-        if !settings.has_tls() {
-            return;
+        loop {
+            let loaded = match settings.has_tls() {
+                true => tls::Loaded::now(tls::options(settings)),
+                false => return,
+            };
+            let config = match loaded.config {
+                Ok(config) => config,
+                Err(error) => {
+                    return tracing::error!("TLS: {error}; the certificates in force stay");
+                }
+            };
+            // While no setting changes.
+            let mut installed = None;
+            let nothing: [(&str, &str); 0] = [];
+            let _ = settings.set_many_with(&nothing, |settings, _| {
+                if tls::options(settings) == loaded.options {
+                    let per_second = settings.tls_handshakes_per_second();
+                    installed = Some(self.tls.install(self, config, per_second));
+                }
+                Ok(())
+            });
+            match installed {
+                Some(Ok(())) => {
+                    return tracing::info!("TLS: certificates and keys were read again");
+                }
+                Some(Err(error)) => return tracing::error!("TLS: {error}"),
+                None => {} // Other files are wanted by now.
+            }
         }
-        let _stays = self.wanted.lock();
-        let installed = tls::options(settings)
-            .load()
-            .map(|config| self.tls.install(self, config, settings.tls_handshakes_per_second()));
-        match installed {
-            Ok(Ok(())) => tracing::info!("TLS: certificates and keys were read again"),
-            Ok(Err(error)) => tracing::error!("TLS: {error}"),
-            Err(error) => tracing::error!("TLS: {error}; the certificates in force stay"),
-        }
+    }
+}
+
+/// The listening sockets, as what follows changes of settings.
+pub(crate) struct FollowedBy(pub(crate) Arc<Listening>);
+
+impl FollowSettings for FollowedBy {
+    fn reading(&self, next: &Settings, changed: &[&'static str]) -> Option<ReadFiles> {
+        let reloads = changed.iter().any(|name| tls::is_of_config(name));
+        (reloads && next.has_tls()).then(|| {
+            let options = tls::options(next);
+            Box::new(move || Box::new(tls::Loaded::now(options)) as ReadAhead) as Box<_>
+        })
+    }
+
+    fn follow(
+        &self,
+        next: &Settings,
+        changed: &[&'static str],
+        read: Option<ReadAhead>,
+    ) -> Result<(), (&'static str, String)> {
+        self.0.follow(next, changed, read)
     }
 }
 

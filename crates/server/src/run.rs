@@ -8,7 +8,7 @@ use crate::configured_users::{self, UsersError};
 use crate::dropper::Dropper;
 use crate::exposure;
 use crate::io_thread::{Handover, IoThread};
-use crate::listening::{Listening, bind};
+use crate::listening::{FollowedBy, Listening, bind};
 use crate::loading::{load, nothing_yet};
 use crate::protocol::ListenerKind;
 use crate::recovery::Recovered;
@@ -209,8 +209,7 @@ fn shared(
     shared.background = Some(Box::new(Threads::default()));
     shared.peers = Some(Box::new(TcpPeers::new(Arc::clone(&shared.clock))));
     let listening = Arc::clone(listening);
-    shared.follow_settings =
-        Some(Box::new(move |settings, changed| listening.follow(settings, changed)));
+    shared.follow_settings = Some(Box::new(FollowedBy(listening)));
     shared
 }
 

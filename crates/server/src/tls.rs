@@ -6,9 +6,10 @@ use crate::io_thread::{Arriving, Handover};
 use crate::listening::Listening;
 use crate::shutdown::StopSignal;
 use ladon_kernel::durability::Shutdown;
+use ladon_kernel::shared::ReadAhead;
 use ladon_net::Waker;
 use ladon_settings::{AuthClients, Settings};
-use ladon_tls::{Config, Control, Established, Handshakes, TlsOptions};
+use ladon_tls::{Config, Control, Established, Handshakes, TlsError, TlsOptions};
 use parking_lot::Mutex;
 use std::io;
 use std::path::PathBuf;
@@ -35,6 +36,28 @@ pub(crate) fn options(settings: &Settings) -> TlsOptions {
         session_caching: settings.tls_session_caching(),
         session_cache_size: settings.tls_session_cache_size(),
         session_cache_timeout: settings.tls_session_cache_timeout(),
+    }
+}
+
+/// What the files of some options have given.
+pub(crate) struct Loaded {
+    pub(crate) options: TlsOptions,
+    pub(crate) config: Result<Config, TlsError>,
+}
+
+impl Loaded {
+    /// Reads the files.
+    pub(crate) fn now(options: TlsOptions) -> Loaded {
+        Loaded { config: options.load(), options }
+    }
+
+    /// What was read ahead for these settings. If they have changed since, reads what they name.
+    pub(crate) fn of(read: Option<ReadAhead>, settings: &Settings) -> Loaded {
+        let options = options(settings);
+        match read.and_then(|read| read.downcast::<Loaded>().ok()) {
+            Some(loaded) if loaded.options == options => *loaded,
+            _ => Loaded::now(options),
+        }
     }
 }
 

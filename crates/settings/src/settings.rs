@@ -99,7 +99,34 @@ impl Settings {
         apply: impl FnOnce(&Settings, &[&'static str]) -> Result<(), (&'static str, String)>,
     ) -> Result<Vec<&'static str>, SetError> {
         let mut present = self.draft.lock();
-        let next = set::change(&present, pairs, follows)?;
+        let (next, changed) = Settings::changed(&present, pairs, follows)?;
+        let preview = Settings::from_draft(next.clone(), None);
+        apply(&preview, &changed)
+            .map_err(|(name, reason)| SetError::Failed { name: name.to_owned(), reason })?;
+        *present = next;
+        self.publish(&present);
+        Ok(changed)
+    }
+
+    /// What [`Settings::set_many_with`] would pass to `apply` now.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn preview(
+        &self,
+        pairs: &[(impl AsRef<str>, impl AsRef<str>)],
+    ) -> Result<(Settings, Vec<&'static str>), SetError> {
+        let (next, changed) = Settings::changed(&self.draft.lock(), pairs, true)?;
+        Ok((Settings::from_draft(next, None), changed))
+    }
+
+    /// The settings after a change, and the names of those that change or whose file may have.
+    fn changed(
+        present: &Draft,
+        pairs: &[(impl AsRef<str>, impl AsRef<str>)],
+        follows: bool,
+    ) -> Result<(Draft, Vec<&'static str>), SetError> {
+        let next = set::change(present, pairs, follows)?;
         let is_named =
             |setting: &Setting| pairs.iter().any(|(name, _)| setting.has_name(name.as_ref()));
         let changed: Vec<&'static str> = TABLE
@@ -110,12 +137,7 @@ impl Settings {
             })
             .map(|setting| setting.name)
             .collect();
-        let preview = Settings::from_draft(next.clone(), None);
-        apply(&preview, &changed)
-            .map_err(|(name, reason)| SetError::Failed { name: name.to_owned(), reason })?;
-        *present = next;
-        self.publish(&present);
-        Ok(changed)
+        Ok((next, changed))
     }
 
     /// Where a setting's value came from; `None` for a name that no setting has.

@@ -26,6 +26,9 @@ const RECORDS_PER_POLL: usize = 256;
 /// them whole.
 const CHUNK_BYTES: usize = 3 << 14;
 
+/// Memory of an idle connection here, with what rustls has of it (docs/decisions/tls.md).
+pub const SEALED_BYTES: usize = 3_900;
+
 /// A connection that is sealed.
 struct Sealed {
     conn: ConnId,
@@ -43,6 +46,8 @@ struct Sealed {
     paused: bool,
     inner_paused: bool,
     input_ended: bool,
+    /// As the sink knows it.
+    held_bytes: usize,
     /// It ends; nothing is opened any more.
     is_over: bool,
     /// Why, if the peer broke the protocol.
@@ -114,6 +119,11 @@ impl State {
             sealed.session.incoming = buffer;
         }
         sealed.has_more = outcome == Opened::Some;
+        let held = SEALED_BYTES + sealed.session.incoming.capacity();
+        if held != sealed.held_bytes {
+            sealed.held_bytes = held;
+            sink.holds(conn, held);
+        }
         match outcome {
             Opened::All => {}
             Opened::Some => {
@@ -227,6 +237,7 @@ impl<B: Backend> TlsBackend<B> {
             paused: false,
             inner_paused: false,
             input_ended: false,
+            held_bytes: SEALED_BYTES,
             is_over: false,
             failure: None,
             close: false,

@@ -25,7 +25,7 @@ pub enum AuthClients {
 }
 
 /// Redis' settings of TLS, by their names there.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in the settings' table")]
 pub struct TlsOptions {
     pub cert_file: PathBuf,
@@ -82,7 +82,13 @@ impl TlsOptions {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&versions)?;
         let builder = match self.auth_clients {
-            AuthClients::No => builder.with_no_client_auth(),
+            AuthClients::No => {
+                // Nobody needs them yet, but what cannot be used is said now, as in Redis.
+                if self.has_authorities() {
+                    self.authorities()?;
+                }
+                builder.with_no_client_auth()
+            }
             auth => {
                 let verifier = WebPkiClientVerifier::builder_with_provider(
                     Arc::new(self.authorities()?),
@@ -127,6 +133,10 @@ impl TlsOptions {
             // An old form of certificate cannot be compared; clients judge it.
             _ => Ok(key),
         }
+    }
+
+    fn has_authorities(&self) -> bool {
+        !self.ca_cert_file.as_os_str().is_empty() || !self.ca_cert_dir.as_os_str().is_empty()
     }
 
     fn authorities(&self) -> Result<rustls::RootCertStore, TlsError> {

@@ -8,22 +8,29 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// A bundle of all of the world's authorities has a fifth of this.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Files of a directory of authorities that are read.
 const FILES_MAX: usize = 1024;
+/// Bytes of all of them.
+const DIRECTORY_BYTES_MAX: usize = 4 << 20;
 
 fn bad(path: &Path, reason: impl ToString) -> TlsError {
     TlsError::File { path: path.to_owned(), reason: reason.to_string() }
 }
 
+/// The bytes of a regular file. Another would never end (`/dev/zero`), or never begin (a FIFO).
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = file.map_err(|error| bad(path, error))?;
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err(bad(path, "it is no regular file"));
+    }
     let mut bytes = Vec::new();
-    let read =
-        fs::File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
-    read.map_err(|error| bad(path, error))?;
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| bad(path, error))?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(bad(path, format!("it is longer than {FILE_BYTES_MAX} bytes")));
     }
@@ -92,10 +99,16 @@ pub(crate) fn authorities(
         add(file, chain(file)?)?;
     }
     if let Some(directory) = directory {
+        let mut total = 0;
         for path in files_of(directory)? {
             // Directories of OpenSSL have other things too, lists of revoked certificates for one.
-            let found = read(&path).and_then(|bytes| certificates_in(&path, &bytes))?;
-            add(&path, found)?;
+            let bytes = read(&path)?;
+            total += bytes.len();
+            if total > DIRECTORY_BYTES_MAX {
+                let reason = format!("its files have more than {DIRECTORY_BYTES_MAX} bytes");
+                return Err(bad(directory, reason));
+            }
+            add(&path, certificates_in(&path, &bytes)?)?;
         }
     }
     Ok(store)
@@ -115,4 +128,24 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>, TlsError> {
     }
     files.sort();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        for path in [&fifo, Path::new("/dev/zero"), dir.path()] {
+            let error = read(path).unwrap_err().to_string();
+            assert!(error.ends_with("it is no regular file"), "{error}");
+        }
+        let long = dir.path().join("long");
+        fs::File::create(&long).unwrap().set_len(1 << 40).unwrap();
+        assert!(read(&long).unwrap_err().to_string().contains("longer than"));
+    }
 }

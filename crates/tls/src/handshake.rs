@@ -75,6 +75,11 @@ impl Handshake {
         }
     }
 
+    /// Bytes of the peer that wait for more.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.incoming.len()
+    }
+
     /// One step. Returns whether rustls needs another record.
     fn process(&mut self, out: &mut Vec<u8>) -> Result<bool, HandshakeError> {
         let seen = &mut self.incoming[..self.seen];

@@ -6,15 +6,13 @@
 //! number and in time; when there are too many, those go first that have sent nothing.
 
 use crate::config::Config;
+use crate::half_open::{End, PATIENCE, Table, tell_of_refusal};
 use crate::handshake::{Handshake, HandshakeError};
+use crate::rate::Rate;
 use crate::records::RecordError;
 use crate::session::Session;
 use arc_swap::ArcSwap;
-use ladon_net::{
-    Backend as _, CloseReason, ConnId, ConnInfo, Listener, MioBackend, Outgoing, Sink, Waker,
-};
-use ladon_platform::{Clock as _, Seldom, SystemClock, seldom};
-use std::collections::VecDeque;
+use ladon_net::{Backend as _, ConnId, ConnInfo, Listener, MioBackend, Waker};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -23,18 +21,15 @@ use std::time::{Duration, Instant};
 /// Connections whose handshake is not done, at most. Each has a descriptor.
 pub const HALF_OPEN_MAX: usize = 1024;
 
-/// How long a peer may take to begin its handshake, and then to end it.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Bytes of a peer that may wait for this thread; a read of the backend and more than a handshake
-/// needs.
-const WAITING_BYTES_MAX: usize = 96 << 10;
-
 /// Steps between two looks at the sockets, so that answers are noticed soon.
 const STEPS_PER_TURN: usize = 8;
 
-/// Handshakes that may begin at once after a pause, as a part of a second's.
-const BURST_PER_SECOND: f64 = 0.05;
+/// Connections that may be accepted for each handshake that may begin: one that sends nothing costs
+/// only an accept and a close, and clients wait behind it.
+const ACCEPTS_PER_HANDSHAKE: f64 = 16.0;
+
+/// How long the listeners rest when no more may be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
 
 /// What may change while the thread runs.
 pub struct Control {
@@ -69,153 +64,16 @@ pub struct Established {
     pub session: Session,
 }
 
-/// A connection whose handshake is not done.
-struct HalfOpen {
-    conn: ConnId,
-    info: ConnInfo,
-    /// Bytes that the handshake has not seen.
-    bytes: Vec<u8>,
-    /// Once it has begun.
-    handshake: Option<Box<Handshake>>,
-    /// It is in a queue.
-    is_queued: bool,
-    /// What has to be sent after what is on its way.
-    out: Vec<u8>,
-    is_sending: bool,
-    ends: Option<End>,
-    deadline: Instant,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    Established,
-    Failed,
-}
-
-/// Connections by the slots of the backend, and the queues that they are in.
-#[derive(Default)]
-struct Table {
-    by_slot: Vec<Option<Box<HalfOpen>>>,
-    count: usize,
-    /// Have sent something for the first time.
-    to_begin: VecDeque<ConnId>,
-    /// Have answered.
-    to_go_on: VecDeque<ConnId>,
-    /// What they were sent has left.
-    sent: Vec<ConnId>,
-    /// Deadlines, in their order, of those that have sent nothing, and of the others. Connections
-    /// that are gone stay until their deadline.
-    silent: VecDeque<(Instant, ConnId)>,
-    begun: VecDeque<(Instant, ConnId)>,
-    accepted: Vec<(OwnedFd, ConnInfo)>,
-}
-
-impl Table {
-    fn get(&mut self, conn: ConnId) -> Option<&mut HalfOpen> {
-        let half_open = self.by_slot.get_mut(conn.slot as usize)?.as_deref_mut()?;
-        // The slot may have another user by now.
-        if half_open.conn == conn { Some(half_open) } else { None }
-    }
-
-    fn insert(&mut self, conn: ConnId, info: ConnInfo) {
-        let slot = conn.slot as usize;
-        if self.by_slot.len() <= slot {
-            self.by_slot.resize_with(slot + 1, || None);
-        }
-        let deadline = Instant::now() + PATIENCE;
-        self.by_slot[slot] = Some(Box::new(HalfOpen {
-            conn,
-            info,
-            bytes: Vec::new(),
-            handshake: None,
-            is_queued: false,
-            out: Vec::new(),
-            is_sending: false,
-            ends: None,
-            deadline,
-        }));
-        self.count += 1;
-        self.silent.push_back((deadline, conn));
-    }
-
-    fn remove(&mut self, conn: ConnId) -> Option<Box<HalfOpen>> {
-        let removed = self.by_slot.get_mut(conn.slot as usize)?.take();
-        self.count -= usize::from(removed.is_some());
-        removed
-    }
-}
-
-impl Sink for Table {
-    fn incoming(&mut self, socket: OwnedFd, info: ConnInfo) {
-        self.accepted.push((socket, info));
-    }
-
-    fn received(&mut self, conn: ConnId, bytes: &[u8]) {
-        let Some(half_open) = self.get(conn) else { return };
-        if half_open.ends == Some(End::Failed) {
-            return;
-        }
-        if half_open.bytes.len() + bytes.len() > WAITING_BYTES_MAX {
-            half_open.ends = Some(End::Failed);
-            self.sent.push(conn);
-            return;
-        }
-        if half_open.ends.is_some() {
-            half_open.bytes.extend_from_slice(bytes);
-            return;
-        }
-        let begins = half_open.handshake.is_none();
-        let is_first = begins && half_open.bytes.is_empty() && !half_open.is_queued;
-        half_open.bytes.extend_from_slice(bytes);
-        if std::mem::replace(&mut half_open.is_queued, true) {
-            return;
-        }
-        if is_first {
-            let deadline = Instant::now() + PATIENCE;
-            half_open.deadline = deadline;
-            self.begun.push_back((deadline, conn));
-        }
-        match begins {
-            true => self.to_begin.push_back(conn),
-            false => self.to_go_on.push_back(conn),
-        }
-    }
-
-    fn sent(&mut self, conn: ConnId, _buffer: Outgoing) {
-        if let Some(half_open) = self.get(conn) {
-            half_open.is_sending = false;
-            self.sent.push(conn);
-        }
-    }
-
-    fn closed(&mut self, conn: ConnId, _reason: CloseReason) {
-        self.remove(conn);
-    }
-}
-
-/// Says in the server's log why a client was not let in.
-#[cold]
-fn tell_of_refusal(info: &ConnInfo, why: &str) {
-    /// Thousands may be refused for the same.
-    static SELDOM: Seldom = Seldom::new(20, Duration::from_secs(10));
-    if let Some(left_out) = SELDOM.may_say(SystemClock.unix_ms()) {
-        tracing::warn!(
-            "closing the TLS connection of {} before its handshake is done: {why}{}",
-            info.peer,
-            seldom::left_out(left_out)
-        );
-    }
-}
-
 /// All handshakes.
 pub struct Handshakes {
     backend: MioBackend,
     control: std::sync::Arc<Control>,
     table: Table,
     listeners: Vec<Listener>,
-    /// How many handshakes may begin now, and when that was counted.
-    allowed: f64,
-    counted_at: Instant,
+    /// Handshakes that may begin now.
+    begins: Rate,
+    /// Connections that may be accepted now.
+    accepts: Rate,
 }
 
 impl Handshakes {
@@ -229,8 +87,8 @@ impl Handshakes {
             control,
             table: Table::default(),
             listeners: Vec::new(),
-            allowed: 1.0,
-            counted_at: Instant::now(),
+            begins: Rate::new(),
+            accepts: Rate::new(),
         })
     }
 
@@ -258,8 +116,14 @@ impl Handshakes {
     /// When the poller as a whole cannot continue.
     pub fn turn(&mut self, give: &mut dyn FnMut(Established)) -> io::Result<()> {
         let timeout = self.timeout();
+        self.accepts.count(self.per_second() * ACCEPTS_PER_HANDSHAKE);
+        // Who waits for this thread is not closed for others; those wait in the kernel's queue.
+        let room = HALF_OPEN_MAX.saturating_sub(self.table.queued());
+        let most = self.accepts.allowed().min(room);
+        self.backend.limit_accepts(most, Instant::now() + ACCEPT_PAUSE);
         self.backend.poll(&mut self.table, timeout)?;
         for (socket, info) in std::mem::take(&mut self.table.accepted) {
+            self.accepts.take();
             self.make_room();
             let conn = self.backend.adopt(socket);
             self.table.insert(conn, info);
@@ -283,35 +147,29 @@ impl Handshakes {
         if self.table.to_begin.is_empty() {
             return until;
         }
-        self.count_allowed();
-        let missing = (1.0 - self.allowed).max(0.0);
-        let per_second = f64::from(self.control.per_second.load(Relaxed).max(1));
-        let soon = Duration::from_secs_f64(missing / per_second);
+        let per_second = self.per_second();
+        self.begins.count(per_second);
+        let soon = self.begins.next_in(per_second);
         Some(until.map_or(soon, |until| until.min(soon)))
     }
 
-    fn count_allowed(&mut self) {
-        let per_second = f64::from(self.control.per_second.load(Relaxed).max(1));
-        let now = Instant::now();
-        let passed = now.duration_since(self.counted_at).as_secs_f64();
-        self.counted_at = now;
-        let most = (per_second * BURST_PER_SECOND).max(1.0);
-        self.allowed = (self.allowed + passed * per_second).min(most);
+    fn per_second(&self) -> f64 {
+        f64::from(self.control.per_second.load(Relaxed).max(1))
     }
 
     fn work(&mut self, give: &mut dyn FnMut(Established)) {
-        self.count_allowed();
+        self.begins.count(self.per_second());
         for _ in 0..STEPS_PER_TURN {
             if let Some(conn) = self.table.to_go_on.pop_front() {
                 self.advance(conn, give);
                 continue;
             }
-            if self.allowed < 1.0 {
+            if self.begins.allowed() == 0 {
                 return;
             }
             let Some(conn) = self.table.to_begin.pop_front() else { return };
             if self.advance(conn, give) {
-                self.allowed -= 1.0;
+                self.begins.take();
             }
         }
     }
@@ -347,6 +205,10 @@ impl Handshakes {
             }
         }
         half_open.out.extend_from_slice(&out);
+        if !std::mem::replace(&mut half_open.is_answered, true) {
+            self.table.answered.push_back(conn);
+        }
+        self.table.recount(conn);
         self.settle(conn, give);
         true
     }
@@ -378,14 +240,11 @@ impl Handshakes {
     }
 
     /// Closes the oldest connection if there are too many: one that has sent nothing, if there is
-    /// one.
+    /// one, or else one that does not go on.
     fn make_room(&mut self) {
         while self.table.count >= HALF_OPEN_MAX {
-            let oldest = self.table.silent.pop_front();
-            let Some((at, conn)) = oldest.or_else(|| self.table.begun.pop_front()) else { return };
-            if let Some(half_open) = self.table.get(conn)
-                && half_open.deadline == at
-            {
+            let Some(conn) = self.table.oldest() else { return };
+            if let Some(half_open) = self.table.get(conn) {
                 tell_of_refusal(&half_open.info, "there are too many others that wait as well");
                 self.drop_connection(conn);
             }

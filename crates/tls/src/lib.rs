@@ -16,11 +16,14 @@
 
 mod backend;
 mod ciphers;
+mod client;
 mod config;
 mod files;
+mod half_open;
 mod handshake;
 mod handshakes;
 mod peer;
+mod rate;
 mod records;
 mod session;
 mod tickets;
@@ -28,7 +31,8 @@ mod tickets;
 #[cfg(test)]
 mod tests;
 
-pub use backend::TlsBackend;
+pub use backend::{SEALED_BYTES, TlsBackend};
+pub use client::{ClientOptions, ConnectError, TlsStream, Trust};
 pub use config::{AuthClients, Config, TlsError, TlsOptions};
 pub use handshakes::{Control, Established, HALF_OPEN_MAX, Handshakes};
 pub use peer::PeerCertificate;

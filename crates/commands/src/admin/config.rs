@@ -6,6 +6,7 @@ use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
 use ladon_kernel::node::Node;
+use ladon_kernel::shared::ReadFiles;
 use ladon_platform::{Seldom, seldom};
 use ladon_settings::Settings;
 use std::sync::Arc;
@@ -46,10 +47,20 @@ fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     });
     let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
     let node = ctx.node;
+    let read = match ctx.take_read() {
+        Some(read) => Some(read),
+        None => match reading(node, &pairs)? {
+            None => None,
+            Some(job) => match ctx.read_aside(job) {
+                None => return Ok(()),
+                Some(job) => Some(job()),
+            },
+        },
+    };
     let changed = match &node.follow_settings {
-        Some(follow) => node.settings.set_many_with(&pairs, |next, changed| {
+        Some(follower) => node.settings.set_many_with(&pairs, |next, changed| {
             check(node, next, changed)?;
-            follow(next, changed)
+            follower.follow(next, changed, read)
         }),
         // A change that demands more than new values is refused as if the setting were immutable.
         None => node.settings.set_many(&pairs),
@@ -63,6 +74,16 @@ fn set(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     }
     ctx.reply.ok();
     Ok(())
+}
+
+/// The job that reads the files of a change, if it has some: a turn of an IO thread waits for no file.
+fn reading(
+    node: &Node,
+    pairs: &[(impl AsRef<str>, impl AsRef<str>)],
+) -> Result<Option<ReadFiles>, CommandError> {
+    let Some(follower) = &node.follow_settings else { return Ok(None) };
+    let (next, changed) = node.settings.preview(pairs).map_err(CommandError::err)?;
+    Ok(follower.reading(&next, &changed))
 }
 
 /// Says in the server's log who has changed which settings, without secrets.

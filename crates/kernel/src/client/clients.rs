@@ -93,6 +93,8 @@ pub struct ClientInfo {
     /// Memory besides its buffers: its names, watched keys, a request that waits for a job, the
     /// parser's state.
     pub held_bytes: AtomicUsize,
+    /// Memory that its transport holds (TLS): keys, and records that are not whole.
+    pub transport_bytes: AtomicUsize,
     /// Bytes of its names.
     pub name_bytes: AtomicUsize,
     /// Its share of [`Clients::bytes`]; zero once it was asked to close.
@@ -155,6 +157,7 @@ impl ClientInfo {
             + (query + output).next_multiple_of(BUFFER_STEP_BYTES)
             + load(&self.multi_bytes)
             + load(&self.held_bytes)
+            + load(&self.transport_bytes)
     }
 
     /// Changes one of its names.

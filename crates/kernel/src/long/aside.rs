@@ -27,6 +27,7 @@ use crate::long::aside_job::{Aside, Computed, Job, Lent, Product};
 use crate::long::large::Large;
 use crate::long::slices::Slices;
 use crate::request::outcome::Flow;
+use crate::shared::{ReadAhead, ReadFiles};
 use crate::thread_parts::ThreadParts;
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::{
@@ -65,6 +66,11 @@ impl Session {
             Product::Delivery(delivery) => {
                 aside.nanoseconds += computed.nanoseconds;
                 aside.delivery = Some(delivery);
+                Ok(())
+            }
+            Product::Read(read) => {
+                aside.nanoseconds += computed.nanoseconds;
+                aside.read = Some(read);
                 Ok(())
             }
             Product::Reply(_) => Err(computed),
@@ -212,6 +218,22 @@ impl Ctx<'_> {
         let clock = Arc::clone(&self.node.clock);
         self.await_product(move |_, _| (Product::Libraries(make(&*clock)), None));
         None
+    }
+
+    /// Reads files in a job, which gives what it has read to another run of the handler
+    /// ([`Ctx::take_read`]); the handler ends with this. Returns the job where nothing can be run
+    /// aside.
+    pub fn read_aside(&mut self, job: ReadFiles) -> Option<ReadFiles> {
+        if self.large_result() == Large::NEVER {
+            return Some(job);
+        }
+        self.await_product(move |_, _| (Product::Read(job()), None));
+        None
+    }
+
+    /// In a request's second run: what its job has read.
+    pub fn take_read(&mut self) -> Option<ReadAhead> {
+        self.session.aside.as_mut()?.read.take()
     }
 
     /// Prepares memory of these sizes in a job, for another run of the handler, which ends with this.

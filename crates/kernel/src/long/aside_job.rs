@@ -4,6 +4,7 @@
 use crate::command::error::CommandError;
 use crate::long::delivery::Delivery;
 use crate::long::slices::Slices;
+use crate::shared::ReadAhead;
 use ladon_engine::{Library, Stored, WatchFlag};
 use ladon_platform::pages::Prepared;
 use ladon_record::Lsn;
@@ -64,6 +65,8 @@ pub(crate) enum Product {
     Libraries(Result<Vec<Arc<Library>>, CommandError>),
     /// What became of what was sent to another server.
     Delivery(Delivery),
+    /// What the request's second run needs of files.
+    Read(ReadAhead),
 }
 
 impl std::fmt::Debug for Computed {
@@ -85,7 +88,8 @@ impl Computed {
             Product::Value(_)
             | Product::Libraries(_)
             | Product::Memory(_)
-            | Product::Delivery(_) => Err(self),
+            | Product::Delivery(_)
+            | Product::Read(_) => Err(self),
         }
     }
 }
@@ -102,7 +106,6 @@ pub struct AsideCounts {
 }
 
 /// A store between the runs of its request.
-#[derive(Debug)]
 pub struct Aside {
     pub(crate) attempt: u32,
     /// Set when a source is touched.
@@ -118,6 +121,7 @@ pub struct Aside {
     pub(crate) libraries: Option<Result<Vec<Arc<Library>>, CommandError>>,
     pub(crate) memory: Option<Vec<Prepared>>,
     pub(crate) delivery: Option<Delivery>,
+    pub(crate) read: Option<ReadAhead>,
 }
 
 impl Aside {
@@ -134,6 +138,7 @@ impl Aside {
             libraries: None,
             memory: None,
             delivery: None,
+            read: None,
         }
     }
 }

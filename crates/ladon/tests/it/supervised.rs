@@ -32,14 +32,21 @@ fn systemd_hears_when_it_is_ready_alive_and_stops() {
     for _ in 0..3 {
         assert_eq!(next().trim_end(), "WATCHDOG=1");
     }
-    server.signal(nix::sys::signal::Signal::SIGTERM).expect("sent");
-    loop {
-        let message = next();
-        if message.contains("STOPPING=1") {
-            break;
+    let until = |wanted: &str| {
+        loop {
+            let message = next();
+            if message.contains(wanted) {
+                return message;
+            }
+            assert_eq!(message.trim_end(), "WATCHDOG=1");
         }
-        assert_eq!(message.trim_end(), "WATCHDOG=1");
-    }
+    };
+    server.signal(nix::sys::signal::Signal::SIGHUP).expect("sent");
+    let reloading = until("RELOADING=1\n");
+    assert!(reloading.contains("MONOTONIC_USEC="), "{reloading}");
+    until("READY=1\n");
+    server.signal(nix::sys::signal::Signal::SIGTERM).expect("sent");
+    until("STOPPING=1");
     // Nobody reads what it says from now on; that must not keep it from stopping.
     assert!(server.wait().expect("ends").success());
 }

@@ -42,6 +42,8 @@ pub struct ConnectionStart {
     pub protocol: Protocol,
     /// The names in the certificate that the client has shown, if it has; it was verified.
     pub certificate: Option<Box<CertificateNames>>,
+    /// Memory that its transport holds.
+    pub transport_bytes: usize,
 }
 
 /// How often it is asked whether a client has left that is not read.

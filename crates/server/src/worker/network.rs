@@ -12,6 +12,7 @@ use ladon_kernel::client::disconnect::disconnect;
 use ladon_kernel::client::session::Session;
 use ladon_net::{ConnId, Outgoing};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl Worker {
     /// A connection was opened. `refusal` is an error to send before closing it.
@@ -30,6 +31,7 @@ impl Worker {
             laddr: start.laddr,
             unix: start.unix,
             certificate: start.certificate,
+            transport_bytes: start.transport_bytes.into(),
             created_ms: self.now_ms,
             last_active_ms: self.now_ms.into(),
             resp: 2.into(),
@@ -104,6 +106,14 @@ impl Worker {
             Self::close_direct_reply(connection);
             self.queues.push(WaitsFor::Release, connection);
         }
+    }
+
+    /// The connection's transport holds so much memory from now on.
+    pub fn transport_holds(&mut self, conn: ConnId, bytes: usize) {
+        let Some(connection) = &mut self.connections[conn.slot as usize] else { return };
+        let info = &connection.session.info;
+        info.transport_bytes.store(bytes, Relaxed);
+        self.client_memory.count(&self.node, info);
     }
 
     /// The peer will send nothing more; what it has sent is still answered.

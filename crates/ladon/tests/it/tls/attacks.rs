@@ -203,3 +203,36 @@ fn who_never_reads_holds_up_nobody_and_costs_what_it_was_sent() {
         is_served(&door);
     });
 }
+
+/// Memory of the client of this name, as `CLIENT LIST` shows it.
+fn total_memory(list: &ladon_resp::client::Value, name: &str) -> usize {
+    let text = String::from_utf8_lossy(list.as_bytes().expect("a text")).into_owned();
+    let line = text.lines().find(|line| line.contains(&format!(" name={name} "))).expect("a line");
+    let word = line.split(' ').find_map(|word| word.strip_prefix("tot-mem=")).expect("a field");
+    word.parse().expect("a number")
+}
+
+#[test]
+fn what_tls_holds_counts_as_the_clients_memory() {
+    let door = Door::new();
+    door.on_both(NO_CLIENTS, |server| {
+        let mut plain = server.connect().expect("connects");
+        let mut sealed = TlsClient::connect(door.port(), &config(&door.authority, None, BOTH));
+        assert_eq!(plain.call(&["CLIENT", "SETNAME", "open"]).expect("a reply"), ok());
+        assert_eq!(sealed.call(&["CLIENT", "SETNAME", "shut"]).unwrap(), ok());
+        let mut memory = |name| {
+            let list = plain.call(&["CLIENT", "LIST"]).expect("a reply");
+            total_memory(&list, name)
+        };
+        let idle = memory("shut");
+        assert!(idle >= memory("open") - 4096 + 2 * 1024, "{idle}");
+        // The head of a record of 16 kB, and half of it.
+        sealed.socket.write_all(b"\x17\x03\x03\x40\x00").expect("sent");
+        sealed.socket.write_all(&[0; 8 << 10]).expect("sent");
+        let began = std::time::Instant::now();
+        while memory("shut") < idle + (8 << 10) {
+            assert!(began.elapsed().as_secs() < 20, "{} after {idle}", memory("shut"));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+}

@@ -5,6 +5,7 @@ mod certificates;
 mod client;
 mod handshakes;
 mod reload;
+mod tools;
 mod users;
 
 use crate::live::{bulk, ok, on_both_backends, pong};
