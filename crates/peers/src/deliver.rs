@@ -23,8 +23,8 @@ pub(crate) fn deliver(parcel: &Parcel, clock: &dyn Clock, idle: &Idle) -> Delive
     }
     let connection = match Connection::open(&parcel.host, parcel.port, parcel.patience) {
         Ok(connection) => connection,
-        Err(_) => {
-            let failure = Some(Undelivered::Connecting);
+        Err(error) => {
+            let failure = Some(unreached(&error));
             return Delivery { failure, ..Delivery::default() };
         }
     };
@@ -34,6 +34,15 @@ pub(crate) fn deliver(parcel: &Parcel, clock: &dyn Clock, idle: &Idle) -> Delive
         run.all(clock);
     }
     run.end(idle)
+}
+
+/// As Redis, which notices at its first write that a connection was refused.
+fn unreached(error: &io::Error) -> Undelivered {
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable};
+    match error.kind() {
+        ConnectionRefused | ConnectionReset | HostUnreachable => Undelivered::Writing,
+        _ => Undelivered::Connecting,
+    }
 }
 
 /// A parcel on a connection.

@@ -45,7 +45,9 @@ pub(crate) const COMMANDS: &[Code] = &[
         .on_databases(Databases::SelectedAndNamed(|args| databases::at(args, &[2]))),
     Code::on_keys("dump", dump::dump),
     Code::on_keys("restore", restore::restore).with(Flags::TAKES_OVER),
-    Code::on_keys("migrate", migrate::migrate).with_keys(KeyPositions::Found(migrate::keys)),
+    Code::on_keys("migrate", migrate::migrate)
+        .with_keys(KeyPositions::Found(migrate::keys))
+        .with_key_flags(|_| &["RW", "access", "delete"]),
     Code::container("object", object::SUBCOMMANDS),
     Code::with_locks("keys", LockNeed::All, scan::keys).beside_mounts(tuple_list::keys),
     Code::with_locks("scan", LockNeed::Own, scan::scan).beside_mounts(tuple_list::scan),

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 const READING: &str = "IOERR error or timeout reading to target instance";
+const WRITING: &str = "IOERR error or timeout writing to target instance";
 const CONNECTING: &str = "IOERR error or timeout connecting to the client";
 
 /// Longer than any test takes.
@@ -163,8 +164,10 @@ fn options_and_errors_are_those_of_redis() {
         call(here, &["MULTI"]);
         migrate(here, &port, &["k", "0", "9"]);
         assert_eq!(call(here, &["EXEC"]), Value::Array(vec![error(within)]));
-        assert_eq!(migrate(here, "1", &["k", "0", SHORT_MS]), error(CONNECTING));
-        assert_eq!(migrate(here, "no port", &["k", "0", SHORT_MS]), error(CONNECTING));
+        assert_eq!(migrate(here, "1", &["k", "0", SHORT_MS]), error(WRITING));
+        assert_eq!(migrate(here, "no port", &["k", "0", SHORT_MS]), error(WRITING));
+        let nobody = call(here, &["MIGRATE", "no.host.invalid", "1", "k", "0", SHORT_MS]);
+        assert_eq!(nobody, error(CONNECTING));
     });
 }
 
