@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(options.keys, 3..4);
         let options = parse(&words("migrate h 1  0 9 auth2 u keys keys a b")).unwrap();
         let login = Login { user: Some(b"u".to_vec()), password: b"keys".to_vec() };
-        assert_eq!((options.login, options.keys), (Some(login), 9..11));
+        assert_eq!((options.login, options.keys), (Some(login), 10..12));
         for wrong in ["auth", "auth2 u", "keep", "copy copy now"] {
             let error = parse(&words(&format!("migrate h 1 k 0 9 {wrong}"))).err();
             assert_eq!(error, Some(CommandError::Syntax), "{wrong}");
