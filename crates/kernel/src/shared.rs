@@ -7,9 +7,9 @@ use crate::client::schema_watchers::SchemaWatchers;
 use crate::command::command_id::CommandId;
 use crate::command::table::CommandTable;
 use crate::dataset::{Dataset, Exchange};
-use crate::long::aside_job::AsideCounts;
-use crate::long::delivery::Peers;
+use crate::long::aside_job::{AsideCounts, ReadAhead, ReadFiles};
 use crate::long::large::Slicing;
+use crate::long::parcel::Peers;
 use crate::memory::eviction_state::Exceeded;
 use crate::memory::lazy_free::LazyFree;
 use crate::message::{Message, ThreadHandle};
@@ -31,7 +31,6 @@ use ladon_platform::{Clock, Process, SystemProcess};
 use ladon_record::{KeyHasher, Lsn};
 use ladon_settings::Settings;
 use parking_lot::Mutex;
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicU64,
@@ -128,12 +127,6 @@ pub struct Shared {
     pub schema_watchers: SchemaWatchers,
     pub(crate) sampler: Mutex<Sampler>,
 }
-
-/// What was read from files for a change of settings.
-pub type ReadAhead = Box<dyn Any + Send>;
-
-/// The job that reads them, which may take long.
-pub type ReadFiles = Box<dyn FnOnce() -> ReadAhead + Send>;
 
 /// Whoever has to do something when settings change.
 pub trait FollowSettings: Send + Sync {

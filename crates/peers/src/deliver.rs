@@ -3,7 +3,7 @@
 use crate::connection::{Answer, Connection, is_timeout};
 use crate::idle::Idle;
 use crate::sent_value::SentValue;
-use ladon_kernel::long::delivery::{Answered, Delivery, Parcel, ParcelValue, Undelivered};
+use ladon_kernel::long::parcel::{Answered, Delivery, Parcel, ParcelValue, Undelivered};
 use ladon_platform::Clock;
 use ladon_rdb::Fault;
 use std::io;

@@ -1,7 +1,7 @@
 //! Connections that are kept for the next parcel, as Redis keeps them.
 
 use crate::connection::Connection;
-use ladon_kernel::long::delivery::{Login, Parcel};
+use ladon_kernel::long::parcel::{Login, Parcel};
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 

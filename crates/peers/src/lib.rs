@@ -19,7 +19,7 @@ mod sent_value;
 
 use deliver::deliver;
 use idle::Idle;
-use ladon_kernel::long::delivery::{Errand, Parcel, Peers};
+use ladon_kernel::long::parcel::{Errand, Parcel, Peers};
 use ladon_platform::Clock;
 use load::Load;
 use std::sync::Arc;

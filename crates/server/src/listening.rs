@@ -8,7 +8,8 @@
 use crate::protocol::{ListenerKind, Protocol};
 use crate::run::RunError;
 use crate::tls::{self, TlsDoor};
-use ladon_kernel::shared::{FollowSettings, ReadAhead, ReadFiles};
+use ladon_kernel::long::aside_job::{ReadAhead, ReadFiles};
+use ladon_kernel::shared::FollowSettings;
 use ladon_net::{
     ListenAddress, ListenError, ListenOptions, Listener, PeerAddr, Waker, set_keepalive,
 };

@@ -6,7 +6,7 @@ use crate::io_thread::{Arriving, Handover};
 use crate::listening::Listening;
 use crate::shutdown::StopSignal;
 use ladon_kernel::durability::Shutdown;
-use ladon_kernel::shared::ReadAhead;
+use ladon_kernel::long::aside_job::ReadAhead;
 use ladon_net::Waker;
 use ladon_settings::{AuthClients, Settings};
 use ladon_tls::{Config, Control, Established, Handshakes, TlsError, TlsOptions};

@@ -9,7 +9,7 @@ use ladon_engine::{EventClass, ValueRef};
 use ladon_kernel::command::args::{integer, is};
 use ladon_kernel::command::error::{CommandError, CommandResult, shown, shown_whole};
 use ladon_kernel::ctx::Ctx;
-use ladon_kernel::long::delivery::{
+use ladon_kernel::long::parcel::{
     Delivery, Frozen, Login, Parcel, ParcelValue, Undelivered, Watched,
 };
 use std::ops::Range;

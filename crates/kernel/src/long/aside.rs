@@ -23,11 +23,10 @@
 use crate::client::session::{Session, WatchedKey};
 use crate::command::error::CommandError;
 use crate::ctx::Ctx;
-use crate::long::aside_job::{Aside, Computed, Job, Lent, Product};
+use crate::long::aside_job::{Aside, Computed, Job, Lent, Product, ReadAhead, ReadFiles};
 use crate::long::large::Large;
 use crate::long::slices::Slices;
 use crate::request::outcome::Flow;
-use crate::shared::{ReadAhead, ReadFiles};
 use crate::thread_parts::ThreadParts;
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::{

@@ -2,18 +2,24 @@
 //! connection notes meanwhile.
 
 use crate::command::error::CommandError;
-use crate::long::delivery::Delivery;
+use crate::long::parcel::Delivery;
 use crate::long::slices::Slices;
-use crate::shared::ReadAhead;
 use ladon_engine::{Library, Stored, WatchFlag};
 use ladon_platform::pages::Prepared;
 use ladon_record::Lsn;
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// The computation, which may take long. It gets the argument that its request has lent.
 pub type Job = Box<dyn FnOnce(Option<Lent>) -> Computed + Send>;
+
+/// What was read from files for a change of settings.
+pub type ReadAhead = Box<dyn Any + Send>;
+
+/// The job that reads them, which may take long.
+pub type ReadFiles = Box<dyn FnOnce() -> ReadAhead + Send>;
 
 /// An argument of a waiting request, lent to its job.
 #[derive(Debug)]

@@ -7,4 +7,5 @@ pub mod large;
 pub mod long_arguments;
 pub mod long_replies;
 pub mod long_reply;
+pub mod parcel;
 pub mod slices;
