@@ -7,9 +7,10 @@
 
 use super::feed::Feed;
 use ladon_engine::types::string;
-use ladon_engine::{Key, Keyspace, Locks, Object, PARTITIONS, Scratch, Tx, ValueRef};
+use ladon_engine::{Key, Keyspace, Locks, PARTITIONS, Scratch, Tx, ValueRef};
 use ladon_kernel::long::aside::is_much;
 use ladon_kernel::long::large::Large;
+use ladon_kernel::long::parcel::Frozen;
 use ladon_kernel::shared::Shared;
 use ladon_rdb::{Fault, KeyFacts, Version, Writer};
 use ladon_record::{DbId, KeyHash, Lsn, Record};
@@ -56,15 +57,9 @@ impl DumpError {
 struct FrozenKey {
     name: Vec<u8>,
     expire_at: u64,
-    value: Frozen,
-}
-
-enum Frozen {
-    Bytes(Vec<u8>),
-    Object(Object),
-    /// It is frozen when it is its turn: what others change of a frozen value they have to copy, so
-    /// a slow client must not keep many large ones.
-    Later,
+    /// `None`: it is frozen when it is its turn. What others change of a frozen value they have to
+    /// copy, so a slow client must not keep many large ones.
+    value: Option<Frozen>,
 }
 
 /// A few keys, and where the walk goes on in their partition.
@@ -84,12 +79,12 @@ fn freeze_some(
     let mut objects = Vec::new();
     let next = tx.scan(db, partition, from, BUCKETS, |entry| {
         let value = match entry.value() {
-            ValueRef::Object(_) if is_much(large, entry) => Frozen::Later,
+            ValueRef::Object(_) if is_much(large, entry) => None,
             ValueRef::Object(_) => {
                 objects.push(keys.len());
-                Frozen::Later
+                None
             }
-            value => Frozen::Bytes(string::bytes(value).unwrap_or_default().into_owned()),
+            value => Some(Frozen::Bytes(string::bytes(value).unwrap_or_default().into_owned())),
         };
         let (name, expire_at) = (entry.key().to_vec(), entry.expire_at());
         keys.push(FrozenKey { name, expire_at, value });
@@ -97,7 +92,7 @@ fn freeze_some(
     for at in objects {
         let key = tx.key(&keys[at].name);
         if let Some(object) = tx.freeze_object(db, key) {
-            keys[at].value = Frozen::Object(object);
+            keys[at].value = Some(Frozen::Object(object));
         }
     }
     Step { keys, next }
@@ -189,9 +184,8 @@ impl Dump {
         key: &FrozenKey,
     ) -> Result<(), Fault> {
         match &key.value {
-            Frozen::Bytes(bytes) => write_key(writer, key, ValueRef::Bytes { bytes, grown: false }),
-            Frozen::Object(object) => write_key(writer, key, ValueRef::Object(object)),
-            Frozen::Later => {
+            Some(value) => write_key(writer, key, value.as_ref()),
+            None => {
                 let hash = self.keyspace.hash(&key.name);
                 let freeze = |tx: &mut Tx<'_>| {
                     let name = Key { bytes: &key.name, hash };
@@ -202,10 +196,8 @@ impl Dump {
                 note(writer, depends);
                 // It may be gone, or be a short string by now.
                 let Some((expire_at, object)) = found else { return Ok(()) };
-                let value = match object {
-                    Some(object) => Frozen::Object(object),
-                    None => return Ok(()),
-                };
+                let Some(object) = object else { return Ok(()) };
+                let value = Some(Frozen::Object(object));
                 self.key(
                     writer,
                     scratch,

@@ -47,33 +47,15 @@ impl Session {
     pub fn take_in(&mut self, computed: Computed) -> Result<(), Computed> {
         let Some(aside) = &mut self.aside else { return Err(computed) };
         match computed.result {
-            Product::Value(value) => {
-                aside.nanoseconds += computed.nanoseconds;
-                aside.computed = Some(value);
-                Ok(())
-            }
-            Product::Libraries(libraries) => {
-                aside.nanoseconds += computed.nanoseconds;
-                aside.libraries = Some(libraries);
-                Ok(())
-            }
-            Product::Memory(memory) => {
-                aside.nanoseconds += computed.nanoseconds;
-                aside.memory = Some(memory);
-                Ok(())
-            }
-            Product::Delivery(delivery) => {
-                aside.nanoseconds += computed.nanoseconds;
-                aside.delivery = Some(delivery);
-                Ok(())
-            }
-            Product::Read(read) => {
-                aside.nanoseconds += computed.nanoseconds;
-                aside.read = Some(read);
-                Ok(())
-            }
-            Product::Reply(_) => Err(computed),
+            Product::Value(value) => aside.computed = Some(value),
+            Product::Libraries(libraries) => aside.libraries = Some(libraries),
+            Product::Memory(memory) => aside.memory = Some(memory),
+            Product::Delivery(delivery) => aside.delivery = Some(delivery),
+            Product::Read(read) => aside.read = Some(read),
+            Product::Reply(_) => return Err(computed),
         }
+        aside.nanoseconds += computed.nanoseconds;
+        Ok(())
     }
 }
 
