@@ -1,0 +1,152 @@
+//! What openraft asks of a log, answered from extents of Ladon's.
+
+use crate::entry::{Entry, Extent, Payload};
+use crate::types::{EntryId, Group, Vote};
+use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
+use openraft::{AsyncRuntime, OptionalSend, RaftLogReader};
+use ladon_record::Lsn;
+use std::fmt::Debug;
+use std::io;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+/// An entry that is in the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredEntry {
+    /// Term and index.
+    pub id: EntryId,
+    /// What its frame says.
+    pub payload: Payload,
+    /// Where it is.
+    pub extent: Extent,
+}
+
+/// Called once what it waits for is on the disk, or will never be.
+pub type OnDurable = Box<dyn FnOnce(io::Result<()>) + Send>;
+
+/// The log as a group needs it. All methods are called on the group's thread.
+pub trait ExtentLog: Send + Sync + 'static {
+    /// The first entry that has been purged up to, and the last one that is there.
+    fn bounds(&self) -> (Option<EntryId>, Option<EntryId>);
+    /// Appends a leader's entry: everything appended so far, and not in an earlier entry, is in it.
+    fn append_entry(&self, id: EntryId, payload: &Payload) -> io::Result<Extent>;
+    /// Appends a follower's entry: foreign bytes, which continue the log exactly at its end.
+    fn append_frames(&self, entry: Entry) -> io::Result<Extent>;
+    /// Calls `then` when everything up to `lsn` is on the disk.
+    fn when_durable(&self, lsn: Lsn, then: OnDurable);
+    /// Removes all entries behind `last`.
+    fn truncate_after(&self, last: Option<EntryId>) -> io::Result<()>;
+    /// Entries up to here are not needed by the group any more.
+    fn purge(&self, upto: EntryId) -> io::Result<()>;
+    /// All entries whose index is in the range and that are there, in order.
+    fn entries(&self, from: u64, until: u64) -> io::Result<Vec<StoredEntry>>;
+    /// The vote is on the disk when this returns.
+    fn save_vote(&self, vote: &Vote) -> io::Result<()>;
+    /// The last saved vote.
+    fn vote(&self) -> io::Result<Option<Vote>>;
+    /// Notes how far the log is committed.
+    fn save_committed(&self, committed: Option<EntryId>) -> io::Result<()>;
+    /// What was noted.
+    fn committed(&self) -> io::Result<Option<EntryId>>;
+}
+
+/// openraft's storage, over a log.
+pub struct Storage<L>(Arc<L>);
+
+impl<L> Storage<L> {
+    /// A storage; the log may be used by others too.
+    pub fn new(log: Arc<L>) -> Storage<L> {
+        Storage(log)
+    }
+}
+
+impl<L> Clone for Storage<L> {
+    fn clone(&self) -> Self {
+        Storage(self.0.clone())
+    }
+}
+
+impl<RT: AsyncRuntime, L: ExtentLog> RaftLogReader<Group<RT>> for Storage<L> {
+    async fn try_get_log_entries<R>(&mut self, range: R) -> Result<Vec<Entry>, io::Error>
+    where
+        R: RangeBounds<u64> + Clone + Debug + OptionalSend,
+    {
+        let from = match range.start_bound() {
+            Bound::Included(&index) => index,
+            Bound::Excluded(&index) => index + 1,
+            Bound::Unbounded => 0,
+        };
+        let until = match range.end_bound() {
+            Bound::Included(&index) => index + 1,
+            Bound::Excluded(&index) => index,
+            Bound::Unbounded => u64::MAX,
+        };
+        let entries = self.0.entries(from, until)?;
+        let entry = |stored: StoredEntry| Entry {
+            id: stored.id,
+            payload: stored.payload,
+            extent: Some(stored.extent),
+            frames: bytes::Bytes::new(),
+        };
+        Ok(entries.into_iter().map(entry).collect())
+    }
+
+    async fn read_vote(&mut self) -> Result<Option<Vote>, io::Error> {
+        self.0.vote()
+    }
+}
+
+impl<RT: AsyncRuntime, L: ExtentLog> RaftLogStorage<Group<RT>> for Storage<L> {
+    type LogReader = Storage<L>;
+
+    async fn get_log_state(&mut self) -> Result<LogState<Group<RT>>, io::Error> {
+        let (last_purged_log_id, last_log_id) = self.0.bounds();
+        Ok(LogState { last_purged_log_id, last_log_id })
+    }
+
+    async fn get_log_reader(&mut self) -> Storage<L> {
+        self.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &Vote) -> Result<(), io::Error> {
+        self.0.save_vote(vote)
+    }
+
+    async fn save_committed(&mut self, committed: Option<EntryId>) -> Result<(), io::Error> {
+        self.0.save_committed(committed)
+    }
+
+    async fn read_committed(&mut self) -> Result<Option<EntryId>, io::Error> {
+        self.0.committed()
+    }
+
+    async fn append<I>(&mut self, entries: I, callback: IOFlushed<Group<RT>>) -> io::Result<()>
+    where
+        I: IntoIterator<Item = Entry> + OptionalSend,
+        I::IntoIter: OptionalSend,
+    {
+        let mut end = None;
+        for entry in entries {
+            let extent = match entry.extent {
+                None => self.0.append_entry(entry.id, &entry.payload)?,
+                Some(_) => self.0.append_frames(entry)?,
+            };
+            end = Some(extent.to);
+        }
+        match end {
+            Some(end) => {
+                self.0.when_durable(end, Box::new(move |result| callback.io_completed(result)));
+            }
+            None => callback.io_completed(Ok(())),
+        }
+        Ok(())
+    }
+
+    async fn truncate_after(&mut self, last: Option<EntryId>) -> Result<(), io::Error> {
+        self.0.truncate_after(last)
+    }
+
+    async fn purge(&mut self, upto: EntryId) -> Result<(), io::Error> {
+        self.0.purge(upto)
+    }
+}
