@@ -3,6 +3,7 @@
 use crate::buffer::MarkSlot;
 use crate::frame::FrameKind;
 use crate::log::Log;
+use crate::sync_primitives::Ordering;
 use ladon_record::{Lsn, Record};
 use std::sync::Arc;
 
@@ -47,6 +48,16 @@ impl Appender {
         }
     }
 
+    /// Appends an entry of a group, to which everything in the log before it belongs, as far as no
+    /// earlier entry has it. Returns its LSN; publish as after [`Appender::append`].
+    ///
+    /// # Panics
+    /// Before [`Log::begin_entries`]: an older version would take the segment for damaged.
+    pub fn append_entry(&mut self, payload: &[u8], unix_ms: u64) -> Lsn {
+        assert!(self.log.has_entries.load(Ordering::Relaxed), "an entry in a log without entries");
+        self.log.buffer.append(&mut self.slot, FrameKind::Entry, unix_ms, payload)
+    }
+
     /// Ends the batch: everything appended here may now be written. Neither writes nor wakes a
     /// thread; follow with [`Log::write_published`], [`Log::write_soon`] or [`Log::want_durable`].
     /// Returns whether anything was appended since the last call.
@@ -70,6 +81,10 @@ impl Appender {
     /// Whether records were appended since the last call of `publish`.
     pub fn has_unpublished(&self) -> bool {
         self.slot.is_in_flight()
+    }
+
+    pub(crate) fn slot(&mut self) -> &mut MarkSlot {
+        &mut self.slot
     }
 
     /// The log.

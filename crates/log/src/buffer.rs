@@ -60,6 +60,8 @@ struct Reserve {
     boundaries: VecDeque<u64>,
     chunks: VecDeque<Filled>,
     spare: Vec<Chunk>,
+    /// Only frames from elsewhere are appended: positions are the leader's.
+    is_follower: bool,
 }
 
 /// A chunk and its part of the log; `end` is the end of the reservations in it so far.
@@ -101,6 +103,7 @@ impl LogBuffer {
             boundaries: VecDeque::new(),
             chunks: VecDeque::new(),
             spare: Vec::new(),
+            is_follower: false,
         };
         LogBuffer {
             reserve: CachePadded(OrderedMutex::new(LockPlace::LOG_MEMORY, reserve)),
@@ -159,6 +162,7 @@ impl LogBuffer {
         let mut own_chunk = (frame_bytes > self.chunk_bytes).then(|| Chunk::new(frame_bytes));
         let (place, lsn) = {
             let mut reserve = self.reserve.0.lock();
+            reserve.assert_takes_own_records();
             reserve.turn_segment(frame_bytes as u64, self.segment_payload_bytes);
             let place = reserve.place(frame_bytes, &mut own_chunk, self.chunk_bytes);
             self.reserved.0.store(reserve.end, Ordering::Release);
@@ -204,6 +208,7 @@ impl LogBuffer {
         let (place, lsn) = {
             let mut reserve = self.reserve.0.lock();
             let frame_bytes = FRAME_HEADER_BYTES as u64 + payload_bytes;
+            reserve.assert_takes_own_records();
             reserve.turn_segment(frame_bytes, self.segment_payload_bytes);
             let place = reserve.place(FRAME_HEADER_BYTES, &mut None, self.chunk_bytes);
             for (bytes, chunk) in parts {
@@ -221,6 +226,59 @@ impl LogBuffer {
         // publication back until `publish`.
         unsafe { place.put_header(&header.encode()) };
         lsn
+    }
+
+    /// Appends a frame that is complete, and whose place is the end of the log: a follower's.
+    /// Returns its LSN. It is not written before `publish`.
+    pub(crate) fn append_frame(&self, slot: &mut MarkSlot, frame: &[u8]) -> Lsn {
+        self.open_batch(slot);
+        let mut own_chunk = (frame.len() > self.chunk_bytes).then(|| Chunk::new(frame.len()));
+        let (place, lsn) = {
+            let mut reserve = self.reserve.0.lock();
+            assert!(reserve.is_follower, "a foreign frame in a log that has records of its own");
+            reserve.turn_segment(frame.len() as u64, self.segment_payload_bytes);
+            let place = reserve.place(frame.len(), &mut own_chunk, self.chunk_bytes);
+            self.reserved.0.store(reserve.end, Ordering::Release);
+            (place, reserve.end)
+        };
+        self.debug_assert_held_back(slot, lsn - frame.len() as u64);
+        // SAFETY: `place` was reserved above for exactly this frame, and the mark holds
+        // publication back until `publish`.
+        unsafe { place.put_whole(frame) };
+        Lsn(lsn)
+    }
+
+    /// Whether the log's records come from elsewhere.
+    pub(crate) fn is_follower(&self) -> bool {
+        self.reserve.0.lock().is_follower
+    }
+
+    /// From now on, the log's records come from elsewhere, or do not any more.
+    pub(crate) fn set_follower(&self, is_follower: bool) {
+        self.reserve.0.lock().is_follower = is_follower;
+    }
+
+    /// Forgets everything behind `to`, which is in the segment that begins at `segment_base`.
+    /// Everything has been written, and nothing is in flight. `turn`: the next record begins a new
+    /// segment.
+    pub(crate) fn cut(&self, to: u64, segment_base: u64, turn: bool) {
+        let used = self.marks_used.load(Ordering::Acquire);
+        let is_open = |mark: &CachePadded<AtomicU64>| mark.0.load(Ordering::Acquire) != NO_MARK;
+        let in_flight = self.marks[..used].iter().any(is_open);
+        assert!(!in_flight, "a batch is open while the log is cut");
+        let mut reserve = self.reserve.0.lock();
+        let end = reserve.end;
+        // The next record may have been going to begin a segment.
+        let is_written = reserve.boundaries.iter().all(|&boundary| boundary == end);
+        assert!(to <= end && is_written, "cut at {to}, but not all of {end} is written");
+        reserve.boundaries.clear();
+        // At most the last chunk is left, whose content is written.
+        reserve.chunks.clear();
+        (reserve.end, reserve.segment_base) = (to, segment_base);
+        if turn {
+            reserve.turn_segment(u64::MAX / 2, 0);
+        }
+        self.reserved.0.store(to, Ordering::Release);
     }
 
     #[inline]
@@ -275,14 +333,14 @@ impl LogBuffer {
             .fold(reserved, u64::min)
     }
 
-    /// Begins a new segment with the next record, unless the present one is empty: a disk that
-    /// stays full would otherwise fill with empty segments.
-    pub(crate) fn turn_segment(&self) {
-        const WORTH_A_FILE_BYTES: u64 = 4096;
+    /// Begins a new segment with the next record, if the present one has at least so many bytes.
+    /// Returns where the segment of the next record begins.
+    pub(crate) fn turn_segment(&self, from_bytes: u64) -> u64 {
         let mut reserve = self.reserve.0.lock();
-        if reserve.end - reserve.segment_base >= WORTH_A_FILE_BYTES {
+        if reserve.end - reserve.segment_base >= from_bytes {
             reserve.turn_segment(u64::MAX / 2, 0);
         }
+        reserve.segment_base
     }
 
     /// Called when the writer has begun the segment at `base`, the first boundary.
@@ -355,6 +413,12 @@ impl LogBuffer {
 }
 
 impl Reserve {
+    /// A record of one's own would make positions differ from the leader's for good.
+    #[inline]
+    fn assert_takes_own_records(&self) {
+        assert!(!self.is_follower, "a record of its own in a follower's log");
+    }
+
     /// Begins a new segment if the frame would overfill this one.
     #[inline]
     fn turn_segment(&mut self, frame_bytes: u64, segment_payload_bytes: u64) {

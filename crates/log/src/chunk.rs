@@ -118,6 +118,15 @@ mod native {
             unsafe { std::ptr::copy_nonoverlapping(header.as_ptr(), self.0, header.len()) }
         }
 
+        /// Copies a frame here that is complete.
+        ///
+        /// # Safety
+        /// The caller has reserved `frame.len()` bytes here and not yet published.
+        pub(crate) unsafe fn put_whole(&self, frame: &[u8]) {
+            // SAFETY: the range is reserved for this caller alone, per this function's contract.
+            unsafe { std::ptr::copy_nonoverlapping(frame.as_ptr(), self.0, frame.len()) }
+        }
+
         /// Shows `length` bytes from here to `reader`.
         ///
         /// # Safety
@@ -182,7 +191,12 @@ mod under_loom {
         }
 
         pub(crate) unsafe fn put_header(&self, header: &[u8; 24]) {
-            for (cell, byte) in self.0.0[self.1..].iter().zip(header) {
+            // SAFETY: as this function's contract says.
+            unsafe { self.put_whole(header) }
+        }
+
+        pub(crate) unsafe fn put_whole(&self, frame: &[u8]) {
+            for (cell, byte) in self.0.0[self.1..].iter().zip(frame) {
                 // SAFETY: the range is reserved for this caller alone; loom checks that.
                 cell.with_mut(|cell| unsafe { *cell = *byte });
             }

@@ -44,6 +44,11 @@ impl SyncSide {
         from < to && !(self.last_mark.0 <= from && to <= self.last_mark.1)
     }
 
+    /// The log ends at `to` now, and is on the disk up to there.
+    pub(crate) fn cut(&mut self, to: u64) {
+        self.last_mark = (self.last_mark.0.min(to), self.last_mark.1.min(to));
+    }
+
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
@@ -126,7 +131,9 @@ impl Log {
         if self.is_out_of_space() {
             self.reserve.let_go(&*self.place.disk);
         }
-        self.buffer.turn_segment();
+        // A disk that stays full would otherwise fill with empty segments.
+        const WORTH_A_FILE_BYTES: u64 = 4096;
+        self.buffer.turn_segment(WORTH_A_FILE_BYTES);
         // A segment begins with its first record.
         self.append_mark(&mut self.sync.lock(), FrameKind::SyncMark);
         self.make_durable(self.reserved())
@@ -223,6 +230,10 @@ impl Log {
     /// Notes in the log itself how far it is durable. The mark needs no sync of its own, because it
     /// is evidence for what is below it.
     fn append_mark(&self, sync: &mut SyncSide, kind: FrameKind) {
+        if self.buffer.is_follower() {
+            // Its marks come with its leader's frames, as places for its own.
+            return;
+        }
         let durable = self.durable().0.to_le_bytes();
         let unix_ms = self.place.clock.unix_ms();
         let end = self.buffer.append(&mut sync.slot, kind, unix_ms, &durable).0;

@@ -29,6 +29,9 @@ pub enum FrameKind {
     SyncMark = 1,
     /// As `SyncMark`, and the log was closed cleanly here.
     CleanEnd = 2,
+    /// An entry of a group's log: everything behind the entry before belongs to it. The payload is
+    /// the group's (`ladon-raft`, `frame.rs`).
+    Entry = 3,
 }
 
 impl FrameKind {
@@ -38,6 +41,7 @@ impl FrameKind {
             0 => Some(FrameKind::Changes),
             1 => Some(FrameKind::SyncMark),
             2 => Some(FrameKind::CleanEnd),
+            3 => Some(FrameKind::Entry),
             _ => None,
         }
     }
@@ -48,6 +52,7 @@ impl FrameKind {
             FrameKind::Changes => "changes",
             FrameKind::SyncMark => "sync-mark",
             FrameKind::CleanEnd => "clean-end",
+            FrameKind::Entry => "entry",
         }
     }
 }

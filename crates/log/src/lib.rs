@@ -9,6 +9,8 @@
 //! | run the background | [`Log::spawn_writer`], or [`Log::step`] in the simulator |
 //! | save | [`Log::begin_checkpoint`], [`CheckpointWriter`], [`Log::delete_obsolete`] |
 //! | copy the files of an open log | [`Log::begin_copy`], [`LogCopy`] |
+//! | follow another node's log | [`Log::begin_entries`], [`Log::set_follower`], [`Log::append_frames`], [`Log::cut_after`] |
+//! | send the log to others | [`LogBytes`] |
 //! | look at files | [`verify`], [`reader`], [`checkpoint::reader`] |
 //!
 //! **Architecture invariant:** this crate carries changes without looking into them; it knows no
@@ -18,13 +20,16 @@
 mod alternative;
 mod appender;
 mod buffer;
+mod bytes;
 pub mod checkpoint;
 mod chunk;
 mod copy;
 mod crc;
+mod cut;
 mod damage;
 mod data_dir;
 mod durable;
+mod follow;
 pub mod frame;
 mod load;
 mod log;
@@ -53,11 +58,14 @@ mod write;
 
 pub use appender::Appender;
 pub use buffer::APPENDERS_MAX;
+pub use bytes::LogBytes;
 pub use checkpoint::{BlockHeader, CheckpointInfo, CheckpointWriter};
 pub use copy::{CopiedFile, CopyError, LogCopy, note_copied_end};
 pub use crc::{crc32c, crc32c_of_both};
+pub use cut::CutError;
 pub use damage::Damage;
 pub use data_dir::{BACKUP_NAME, DIR_FORMAT, DataDir, Meta, OpenError};
+pub use follow::ForeignFault;
 pub use log::Log;
 pub use log_end::{LOG_END_FORMAT, LogEnd, log_end_path};
 pub use obsolete::{Deleted, PinGuard};

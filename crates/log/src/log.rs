@@ -23,7 +23,7 @@ use crate::position_waiter::{PositionWaiter, PositionWaiters, Positions};
 use crate::reserve::Reserve;
 use crate::segment::segment_path;
 use crate::state::{LogError, LogState, StateCell};
-use crate::sync_primitives::{AtomicU64, Mutex, OrderedMutex, Ordering, fence};
+use crate::sync_primitives::{AtomicBool, AtomicU64, Mutex, OrderedMutex, Ordering, fence};
 use crate::worker::Worker;
 use crate::write::{Io, OpenSegment};
 use ladon_platform::lock_order::Place as LockPlace;
@@ -53,6 +53,10 @@ pub struct Log {
     pub(crate) newest_checkpoint: Mutex<Option<CheckpointInfo>>,
     pub(crate) pins: Arc<Pins>,
     pub(crate) reserve: Reserve,
+    /// Whether the next segment may hold entries of a group, and so has the format that says so.
+    pub(crate) has_entries: AtomicBool,
+    /// Counts cuts: a file that was opened before one may be another now.
+    pub(crate) cuts: AtomicU64,
     /// With more unwritten bytes than this, the log is backlogged.
     backlog_bytes_max: AtomicU64,
     _lock: Box<dyn DiskLock>,
@@ -84,12 +88,13 @@ pub(crate) struct Opened {
     pub(crate) checkpoint: Option<CheckpointInfo>,
     pub(crate) log_end: Option<LogEndFile>,
     pub(crate) reserve: Reserve,
+    pub(crate) has_entries: bool,
 }
 
 impl Log {
     pub(crate) fn new(opened: Opened) -> Arc<Log> {
-        let Opened { place, options, lock, segment, segments, checkpoint, log_end, reserve } =
-            opened;
+        let Opened { place, options, lock, segment, segments, checkpoint, log_end, .. } = opened;
+        let Opened { reserve, has_entries, .. } = opened;
         let end = segment.base;
         let last = segments.last().copied();
         assert_eq!(last, Some(end.0), "the log goes on in its last segment");
@@ -109,6 +114,8 @@ impl Log {
             newest_checkpoint: Mutex::new(checkpoint),
             pins: Arc::default(),
             reserve,
+            has_entries: AtomicBool::new(has_entries),
+            cuts: AtomicU64::new(0),
             backlog_bytes_max: AtomicU64::new(options.backlog_bytes_max),
             _lock: lock,
             buffer,

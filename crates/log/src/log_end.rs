@@ -290,6 +290,15 @@ impl LogEndFile {
         Ok(())
     }
 
+    /// Notes, durably, that the log may end before what was noted.
+    pub(crate) fn lower(&mut self, end: LogEnd, now_ns: u64) -> io::Result<()> {
+        // A newer note may be waiting for its sync in the slot that this one would take.
+        self.sync(now_ns)?;
+        self.noted = end.durable;
+        self.note(end)?;
+        self.sync(now_ns)
+    }
+
     /// Nanoseconds until the newest note has to be synced; `None` if it is on the disk.
     pub(crate) fn sync_due_in_ns(&self, now_ns: u64) -> Option<u64> {
         self.is_dirty.then(|| (self.synced_at_ns + SYNC_EVERY_NS).saturating_sub(now_ns))

@@ -32,6 +32,7 @@ impl Log {
             segments: BTreeSet::from([0]),
             checkpoint: None,
             log_end: None,
+            has_entries: false,
         })
     }
 }

@@ -21,6 +21,10 @@ pub enum Planted {
     UnseenRemoval,
     /// The name of a directory that a start has made may not be on the disk.
     UnsyncedDirectory,
+    /// A follower keeps its leader's sync marks.
+    ForeignMarkTrusted,
+    /// The note is not lowered before a follower's log is cut.
+    NoteNotLowered,
     /// Nothing is noted: neither syncs, nor that a start has discarded the end of the log.
     NoNote,
 }

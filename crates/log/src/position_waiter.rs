@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Value of a slot that awaits nothing.
 const NOTHING: u64 = u64::MAX;
 
-/// The log's positions; each only grows.
+/// The log's positions; each only grows, but for a follower's log that is cut.
 pub(crate) struct Positions {
     pub(crate) written: CachePadded<AtomicU64>,
     pub(crate) durable: CachePadded<AtomicU64>,
@@ -36,6 +36,12 @@ impl Positions {
         assert!(before <= to, "written goes back from {before} to {to}");
         debug_assert!(durable.load(Ordering::Relaxed) <= before, "durable before it is written");
         written.store(to, Ordering::Release);
+    }
+
+    /// A follower's log ends at `to` now. The caller holds both locks.
+    pub(crate) fn cut(&self, to: u64) {
+        self.written.0.fetch_min(to, Ordering::SeqCst);
+        self.durable.0.fetch_min(to, Ordering::SeqCst);
     }
 
     /// The caller holds the log's sync lock.

@@ -50,7 +50,7 @@ impl Frame<'_> {
     /// How far the log was durable when this frame was written, if the frame is a mark.
     pub fn durable_mark(&self) -> Option<Lsn> {
         match self.kind {
-            FrameKind::Changes => None,
+            FrameKind::Changes | FrameKind::Entry => None,
             FrameKind::SyncMark | FrameKind::CleanEnd => {
                 self.payload.first_chunk().map(|bytes| Lsn(u64::from_le_bytes(*bytes)))
             }
@@ -137,8 +137,9 @@ impl SegmentReader {
         }
         let file = disk.open_read_only(path)?;
         let length = file.len()?;
-        let (dir_id, created_ms) = (0, 0);
-        let header = SegmentHeader { node: 0, dir_id, base, durable: Lsn::ZERO, created_ms };
+        let (dir_id, created_ms, has_entries) = (0, 0, false);
+        let durable = Lsn::ZERO;
+        let header = SegmentHeader { node: 0, dir_id, base, durable, created_ms, has_entries };
         let path = path.to_owned();
         Ok(SegmentReader::at_begin(file, path, header, length))
     }

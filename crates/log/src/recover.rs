@@ -157,6 +157,7 @@ impl DataDir {
             checkpoint,
             log_end,
             reserve,
+            has_entries: scanned.has_entries,
         });
         log.look_at_room();
         Ok((log, report))

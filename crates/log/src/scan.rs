@@ -58,6 +58,8 @@ pub(crate) struct Scanned {
     pub(crate) torn: Option<TornTail>,
     pub(crate) given_up: Option<Damage>,
     pub(crate) clean: bool,
+    /// Whether any segment may hold entries.
+    pub(crate) has_entries: bool,
 }
 
 /// What is known besides the log's own files, and what the caller asks for.
@@ -87,6 +89,7 @@ pub(crate) struct Scan<'a> {
     torn: Option<TornTail>,
     given_up: Option<Damage>,
     clean: bool,
+    has_entries: bool,
 }
 
 impl<'a> Scan<'a> {
@@ -108,6 +111,7 @@ impl<'a> Scan<'a> {
             torn: None,
             given_up: None,
             clean: false,
+            has_entries: false,
         }
     }
 
@@ -140,6 +144,7 @@ impl<'a> Scan<'a> {
             torn: self.torn,
             given_up: self.given_up,
             clean: self.clean,
+            has_entries: self.has_entries,
         }
     }
 
@@ -217,6 +222,7 @@ impl<'a> Scan<'a> {
         }
         self.kept = index + 1;
         self.durable = self.durable.max(reader.header().durable);
+        self.has_entries |= reader.header().has_entries;
         let records_before = self.records;
         let bytes_total = self.bytes_total(index, reader.file_bytes());
         while reader.end().is_none() {

@@ -48,12 +48,12 @@ pub(crate) fn seal(
         dir.disk.remove(&path).map_err(io_error("remove", &path))?;
     }
     dir.disk.sync_dir(&dir.dir).map_err(io_error("make durable", &dir.dir))?;
-    let segment = begin_segment(dir, tail.end).or_else(|error| match error {
+    let segment = begin_segment(dir, tail.end, tail.has_entries).or_else(|error| match error {
         // Space is reserved for this: the old log may be deleted after the next checkpoint.
         RecoverError::Io { error: cause, .. }
             if is_out_of_space(&cause) && let_reserve_go(&*dir.disk, &dir.dir).is_ok() =>
         {
-            begin_segment(dir, tail.end)
+            begin_segment(dir, tail.end, tail.has_entries)
         }
         _ => Err(error),
     })?;
@@ -95,7 +95,7 @@ fn rewrite(file: &dyn DiskFile, base: Lsn, durable: Lsn, end: Lsn) -> io::Result
     file.sync_data()
 }
 
-fn begin_segment(dir: &DataDir, base: Lsn) -> Result<OpenSegment, RecoverError> {
+fn begin_segment(dir: &DataDir, base: Lsn, has_entries: bool) -> Result<OpenSegment, RecoverError> {
     let path = segment_path(&dir.dir, base);
     let header = SegmentHeader {
         node: dir.meta.node,
@@ -103,6 +103,7 @@ fn begin_segment(dir: &DataDir, base: Lsn) -> Result<OpenSegment, RecoverError> 
         base,
         durable: base,
         created_ms: dir.clock.unix_ms(),
+        has_entries,
     };
     let segment = OpenSegment::create(&*dir.disk, &path, &header)
         .map_err(io_error("create the log file", &path))?;

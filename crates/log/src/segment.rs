@@ -16,8 +16,13 @@ use std::path::{Path, PathBuf};
 /// Bytes in front of the first frame.
 pub const SEGMENT_HEADER_BYTES: u64 = 64;
 
-/// The format of segments that this version writes, and the newest that it reads.
-pub const SEGMENT_FORMAT: u32 = 1;
+/// The newest format of segments that this version reads. It writes it where entries of a group may
+/// follow, and else [`SEGMENT_FORMAT_PLAIN`], so that a directory that never had any stays readable
+/// by the versions that do not know them.
+pub const SEGMENT_FORMAT: u32 = 2;
+
+/// The format of segments without entries.
+pub const SEGMENT_FORMAT_PLAIN: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"LADONLOG";
 
@@ -38,6 +43,8 @@ pub struct SegmentHeader {
     pub durable: Lsn,
     /// When, Unix milliseconds.
     pub created_ms: u64,
+    /// Whether frames of kind `entry` may be in it.
+    pub has_entries: bool,
 }
 
 /// Why a header is not usable.
@@ -54,7 +61,8 @@ impl SegmentHeader {
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES as usize] {
         let mut out = [0; SEGMENT_HEADER_BYTES as usize];
         out[0..8].copy_from_slice(&MAGIC);
-        out[8..12].copy_from_slice(&SEGMENT_FORMAT.to_le_bytes());
+        let format = if self.has_entries { SEGMENT_FORMAT } else { SEGMENT_FORMAT_PLAIN };
+        out[8..12].copy_from_slice(&format.to_le_bytes());
         out[12..14].copy_from_slice(&self.node.to_le_bytes());
         out[16..24].copy_from_slice(&self.dir_id.to_le_bytes());
         out[24..32].copy_from_slice(&self.base.0.to_le_bytes());
@@ -77,6 +85,7 @@ impl SegmentHeader {
             base: Lsn(fields.u64(24)),
             durable: Lsn(fields.u64(32)),
             created_ms: fields.u64(40),
+            has_entries: fields.u32(8) > SEGMENT_FORMAT_PLAIN,
         })
     }
 }
@@ -150,6 +159,7 @@ mod tests {
             base: Lsn(1000),
             durable: Lsn(900),
             created_ms: 1_800_000_000_000,
+            has_entries: true,
         };
         let bytes = header.encode();
         assert_eq!(SegmentHeader::decode(&bytes), Ok(header));

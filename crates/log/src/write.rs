@@ -4,6 +4,7 @@ use crate::buffer::Piece;
 use crate::crc::crc32c;
 use crate::frame::FrameHeader;
 use crate::log::Log;
+use crate::reader::read_full;
 use crate::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::state::{LogError, LogState};
 use crate::sync_primitives::{Ordering, fence};
@@ -46,6 +47,29 @@ impl OpenSegment {
         };
         file.write_all_at(&header.encode(), 0)?;
         Ok(OpenSegment { file, path: path.to_owned(), base: header.base })
+    }
+
+    /// Whether its header says that no entries are in it.
+    pub(crate) fn is_plain(&self) -> io::Result<bool> {
+        self.header().map(|header| !header.has_entries)
+    }
+
+    /// Lets entries follow in a segment in which nothing is yet. Durable, because a header that is
+    /// torn while something is behind it would lose that.
+    pub(crate) fn allow_entries(&self) -> io::Result<()> {
+        let header = SegmentHeader { has_entries: true, ..self.header()? };
+        self.file.write_all_at(&header.encode(), 0)?;
+        self.file.sync_data()
+    }
+
+    fn header(&self) -> io::Result<SegmentHeader> {
+        let mut bytes = [0; SEGMENT_HEADER_BYTES as usize];
+        let read = read_full(&*self.file, &mut bytes, 0)?;
+        let unusable = |fault| {
+            let found = format!("the file's header cannot be read any more: {fault:?}");
+            io::Error::new(io::ErrorKind::InvalidData, found)
+        };
+        SegmentHeader::decode(&bytes[..read]).map_err(unusable)
     }
 
     pub(crate) fn offset(&self, lsn: u64) -> u64 {
@@ -91,6 +115,15 @@ impl Io {
         if let Some(first) = before.checked_sub(CACHE_STEPS_KEPT) {
             file.drop_cache(first * CACHE_STEP_BYTES, (after - before) * CACHE_STEP_BYTES);
         }
+    }
+
+    /// The log ends at `to` now, in this segment. Everything in the files before it may still have
+    /// to be synced.
+    pub(crate) fn cut(&mut self, segment: Arc<OpenSegment>, to: u64) {
+        self.complete.retain(|complete| complete.base < segment.base);
+        self.segment = segment;
+        (self.written, self.whole) = (to, to);
+        (self.zeroed_to, self.retry_at_ns) = (0, 0);
     }
 
     pub(crate) fn new(segment: OpenSegment) -> Io {
@@ -272,6 +305,7 @@ impl Log {
             base,
             durable: self.durable(),
             created_ms: self.place.clock.unix_ms(),
+            has_entries: self.has_entries.load(Ordering::SeqCst),
         };
         let next = OpenSegment::create(&*self.place.disk, &path, &header)
             .map_err(|error| write_failed(&path, 0, error))?;
@@ -331,7 +365,7 @@ fn assert_frames(bytes: &[u8], start: u64, ends_frame: bool) {
     assert!(at == bytes.len() && ends_frame, "{at} of {} bytes at {start}", bytes.len());
 }
 
-fn write_failed(path: &Path, offset: u64, error: io::Error) -> LogError {
+pub(crate) fn write_failed(path: &Path, offset: u64, error: io::Error) -> LogError {
     LogError::WriteFailed { path: path.to_owned(), offset, error: Arc::new(error) }
 }
 

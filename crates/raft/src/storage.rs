@@ -2,9 +2,9 @@
 
 use crate::entry::{Entry, Extent, Payload};
 use crate::types::{EntryId, Group, Vote};
+use ladon_record::Lsn;
 use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
 use openraft::{AsyncRuntime, OptionalSend, RaftLogReader};
-use ladon_record::Lsn;
 use std::fmt::Debug;
 use std::io;
 use std::ops::{Bound, RangeBounds};

@@ -90,6 +90,7 @@ impl Format for Json {
             FrameKind::SyncMark | FrameKind::CleanEnd => {
                 line["durable"] = frame.durable_mark().map(|lsn| lsn.0).into();
             }
+            FrameKind::Entry => line["payload"] = bytes(frame.payload),
         }
         writeln!(out, "{line}")
     }

@@ -17,6 +17,8 @@ mod faults;
 #[cfg(not(loom))]
 mod fixtures;
 #[cfg(not(loom))]
+mod follow;
+#[cfg(not(loom))]
 mod log_end;
 #[cfg(loom)]
 mod loom;

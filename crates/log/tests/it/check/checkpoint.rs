@@ -24,7 +24,9 @@ pub fn check(data: &[u8]) {
         &recipe
     };
     let (base, durable) = (Lsn::ZERO, Lsn::ZERO);
-    let log = SegmentHeader { node: 0, dir_id: DIR_ID, base, durable, created_ms: 0 }.encode();
+    let log =
+        SegmentHeader { node: 0, dir_id: DIR_ID, base, durable, created_ms: 0, has_entries: false }
+            .encode();
     let checkpoint = checkpoint_path(Path::new(DIR), Lsn::ZERO);
     let segment = segment_path(Path::new(DIR), Lsn::ZERO);
     judge(&disk(&[(&checkpoint, file), (&segment, &log)]));

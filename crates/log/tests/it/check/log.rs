@@ -26,7 +26,9 @@ pub fn check(data: &[u8]) {
 
 fn header(base: u64, durable: u64) -> Vec<u8> {
     let (base, durable) = (Lsn(base), Lsn(durable));
-    SegmentHeader { node: 0, dir_id: DIR_ID, base, durable, created_ms: 0 }.encode().to_vec()
+    SegmentHeader { node: 0, dir_id: DIR_ID, base, durable, created_ms: 0, has_entries: false }
+        .encode()
+        .to_vec()
 }
 
 fn follow(input: &mut Input<'_>) -> Vec<(PathBuf, Vec<u8>)> {
