@@ -141,6 +141,10 @@ impl ExtentLog for MemLog {
         Ok(inner.store(entry.id, entry.payload, entry.frames.len() as u64))
     }
 
+    fn is_written(&self, _: Lsn) -> bool {
+        true
+    }
+
     fn when_durable(&self, lsn: Lsn, then: OnDurable) {
         let Some(disk) = &self.disk else { return then(Ok(())) };
         self.inner().waiting.push_back((lsn.0, then));

@@ -13,16 +13,33 @@
 //! | to | use |
 //! |---|---|
 //! | name the types of a group | [`Group`] |
+//! | begin with what recovery found | [`Entries`], [`GroupState`], [`GroupLog`] |
 //! | give openraft a log | [`Storage`] over an [`ExtentLog`] |
+//! | give it the data | [`Machine`] with an [`Applier`] |
+//! | let it talk to others | [`Network`] with a [`Transport`]; [`answer`] on the other side |
 //!
 //! **Architecture invariant:** nothing home-made decides here: no vote, term, quorum or order is
 //! computed outside of openraft. No sockets, threads or clock; generic over the runtime, so that
 //! the simulator can run the library itself.
 
 mod entry;
+mod frame;
+mod group_log;
+mod index;
+mod machine;
+mod network;
+mod planted;
+mod state;
 mod storage;
 mod types;
 
 pub use entry::{Cut, Entry, Extent, Member, Payload};
+pub use frame::{BadEntry, decode_entry, encode_entry};
+pub use group_log::{Entries, GroupLog, Writers};
+pub use index::Index;
+pub use machine::{Applier, Machine, NoSnapshots};
+pub use network::{Link, Network, Node, Request, Response, Transport, answer};
+pub use planted::Planted;
+pub use state::{GROUP_FORMAT, GroupState, MembersChange};
 pub use storage::{ExtentLog, OnDurable, Storage, StoredEntry};
 pub use types::{EntryId, Group, LeaderId, MemberId, Reign, Vote};

@@ -9,6 +9,11 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long to wait before looking again whether an entry is in the file.
+const WRITTEN_PAUSE_MIN: Duration = Duration::from_micros(50);
+const WRITTEN_PAUSE_MAX: Duration = Duration::from_millis(10);
 
 /// An entry that is in the log.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +37,8 @@ pub trait ExtentLog: Send + Sync + 'static {
     fn append_entry(&self, id: EntryId, payload: &Payload) -> io::Result<Extent>;
     /// Appends a follower's entry: foreign bytes, which continue the log exactly at its end.
     fn append_frames(&self, entry: Entry) -> io::Result<Extent>;
+    /// Whether the log's file has everything up to `lsn`.
+    fn is_written(&self, lsn: Lsn) -> bool;
     /// Calls `then` when everything up to `lsn` is on the disk.
     fn when_durable(&self, lsn: Lsn, then: OnDurable);
     /// Removes all entries behind `last`.
@@ -57,6 +64,17 @@ impl<L> Storage<L> {
     /// A storage; the log may be used by others too.
     pub fn new(log: Arc<L>) -> Storage<L> {
         Storage(log)
+    }
+}
+
+/// Waits until an entry can be read from the log's file. Batches of other threads that were open
+/// when it was appended end within a fraction of a millisecond; a full disk takes as long as it
+/// takes, and the group elects another leader meanwhile.
+pub(crate) async fn wait_until_written<RT: AsyncRuntime>(log: &impl ExtentLog, end: Lsn) {
+    let mut pause = WRITTEN_PAUSE_MIN;
+    while !log.is_written(end) {
+        RT::sleep(pause).await;
+        pause = (pause * 2).min(WRITTEN_PAUSE_MAX);
     }
 }
 
@@ -126,12 +144,18 @@ impl<RT: AsyncRuntime, L: ExtentLog> RaftLogStorage<Group<RT>> for Storage<L> {
         I::IntoIter: OptionalSend,
     {
         let mut end = None;
+        let mut is_own = false;
         for entry in entries {
+            is_own = entry.extent.is_none();
             let extent = match entry.extent {
                 None => self.0.append_entry(entry.id, &entry.payload)?,
                 Some(_) => self.0.append_frames(entry)?,
             };
             end = Some(extent.to);
+        }
+        if let Some(end) = end.filter(|_| is_own) {
+            // It is read from there when it is sent.
+            wait_until_written::<RT>(&*self.0, end).await;
         }
         match end {
             Some(end) => {

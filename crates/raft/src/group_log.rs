@@ -1,0 +1,319 @@
+//! Ladon's log as the log of a group.
+
+use crate::entry::{Entry, Extent, Payload};
+use crate::frame::{decode_entry, encode_entry};
+use crate::index::Index;
+use crate::planted::Planted;
+use crate::state::{GroupState, MembersChange};
+use crate::storage::{ExtentLog, OnDurable, StoredEntry};
+use crate::types::{EntryId, Vote};
+use ladon_log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
+use ladon_log::reader::Batch;
+use ladon_log::{Appender, Log, LogState, PinGuard};
+use ladon_platform::Clock;
+use ladon_record::Lsn;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+/// Who else appends to the log. Called on the group's thread.
+pub trait Writers: Send + Sync + 'static {
+    /// The node does not lead any more. When this returns, no other batch is open in the log and
+    /// none will be until [`Writers::may_begin`].
+    fn stop(&self);
+    /// The node leads: its log takes records of its own again.
+    fn may_begin(&self);
+}
+
+/// A node's log, its place in the group's, and what a member must not forget.
+pub struct GroupLog {
+    log: Arc<Log>,
+    clock: Arc<dyn Clock>,
+    writers: Arc<dyn Writers>,
+    inner: Mutex<Inner>,
+    planted: Planted,
+}
+
+struct Inner {
+    appender: Appender,
+    index: Index,
+    state: GroupState,
+    /// What waits for the disk, in the order of positions.
+    waiting: VecDeque<(Lsn, OnDurable)>,
+    /// Keeps the files of the entries that are in the index.
+    pin: PinGuard,
+}
+
+/// Collects the group's entries while recovery reads the log.
+#[derive(Default)]
+pub struct Entries {
+    found: Vec<(EntryId, Payload, Lsn)>,
+}
+
+impl Entries {
+    /// The entries among these frames. One worker's batches are enough: each gets all.
+    ///
+    /// # Errors
+    /// The position and text of one that cannot be read.
+    pub fn collect(&mut self, batch: &Batch) -> Result<(), (Lsn, String)> {
+        for frame in batch.frames().filter(|frame| frame.kind == FrameKind::Entry) {
+            let lsn = frame.header.lsn;
+            let (id, payload) =
+                decode_entry(frame.payload).map_err(|error| (lsn, error.to_string()))?;
+            self.found.push((id, payload, lsn));
+        }
+        Ok(())
+    }
+
+    /// The index of a log whose checkpoint needs it up to `newest`; zero without a checkpoint. What
+    /// a checkpoint holds is committed, so the entry that covers `newest` counts as purged.
+    ///
+    /// # Errors
+    /// A text, if the entries are not those of one log.
+    pub fn into_index(self, newest: Lsn) -> Result<Index, String> {
+        let mut entries = self.found.into_iter().peekable();
+        let mut index = Index::default();
+        if newest > Lsn::ZERO {
+            let first = entries.by_ref().find(|&(_, _, end)| end >= newest);
+            let (id, _, end) = first.ok_or_else(|| {
+                format!(
+                    "no entry of the group covers what the checkpoint needs, up to LSN {newest}"
+                )
+            })?;
+            index = Index::after(Some(id), end);
+        }
+        for (id, payload, end) in entries {
+            let next = index.last().map_or(0, |last| last.index + 1);
+            if id.index != next || index.last() > Some(id) {
+                return Err(format!("the entry {id} follows {:?}", index.last()));
+            }
+            index.push(id, &payload, end);
+        }
+        Ok(index)
+    }
+}
+
+impl GroupLog {
+    /// The log of a member that has just recovered.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn new(
+        log: Arc<Log>,
+        clock: Arc<dyn Clock>,
+        writers: Arc<dyn Writers>,
+        (index, state): (Index, GroupState),
+        planted: Planted,
+    ) -> io::Result<GroupLog> {
+        writers.stop();
+        log.set_follower(true);
+        log.begin_entries().map_err(io::Error::other)?;
+        let (appender, pin) = (log.appender(), log.pin(index.begin()));
+        let waiting = VecDeque::new();
+        let inner = Mutex::new(Inner { appender, index, state, waiting, pin });
+        Ok(GroupLog { log, clock, writers, inner, planted })
+    }
+
+    /// The log itself.
+    pub fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    /// What the member must not forget.
+    pub fn with_state<R>(&self, look: impl FnOnce(&mut GroupState) -> R) -> R {
+        look(&mut self.inner.lock().state)
+    }
+
+    /// Who belonged to the group as of the entry `applied`, and since which entry. What was noted
+    /// when it was applied may be behind what the log was known to be committed to.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn members_at(&self, applied: EntryId) -> io::Result<Option<MembersChange>> {
+        let mut inner = self.inner.lock();
+        if let Some(change) = inner.index.members_upto(applied) {
+            if inner.state.changes().first() != Some(&change) {
+                inner.state.save_change(change.clone())?;
+            }
+            return Ok(Some(change));
+        }
+        Ok(inner.state.changes().iter().find(|(id, _)| *id <= applied).cloned())
+    }
+
+    /// Tells everybody whose position the disk has reached. Call it whenever the log has synced.
+    pub fn serve(&self) {
+        let failed = match self.log.state() {
+            LogState::SyncFailed { error } => Some(error),
+            // A full disk: the write is repeated, and the group goes on without this member.
+            LogState::WriteFailed { .. } | LogState::Healthy => None,
+        };
+        loop {
+            let mut inner = self.inner.lock();
+            let reached = inner.waiting.front().map(|waits| waits.0 <= self.log.durable());
+            let (result, is_over) = match (reached, &failed) {
+                (Some(true), _) => (Ok(()), false),
+                (Some(false), Some(error)) => (Err(io::Error::other(error.clone())), false),
+                _ => (Ok(()), true),
+            };
+            if is_over {
+                return;
+            }
+            let taken = inner.waiting.pop_front();
+            drop(inner);
+            if let Some((_, then)) = taken {
+                then(result);
+            }
+        }
+    }
+
+    /// Whether these bytes are the extent of the entry: whole frames, of which only the last one is
+    /// an entry, and that one.
+    ///
+    /// # Errors
+    /// A text for the sender's log.
+    pub fn check_extent(entry: &Entry) -> Result<(), String> {
+        let Some(extent) = entry.extent else {
+            return Err("it has no place in the log".to_owned());
+        };
+        let mut rest = &entry.frames[..];
+        if extent.to.0.checked_sub(extent.from.0) != Some(rest.len() as u64) {
+            let Extent { from, to } = extent;
+            return Err(format!("{} bytes for LSN {from} to {to}", rest.len()));
+        }
+        while let Some(header) = rest.first_chunk::<FRAME_HEADER_BYTES>() {
+            let header = FrameHeader::decode(header);
+            let bytes = usize::try_from(header.frame_bytes()).unwrap_or(usize::MAX);
+            let (frame, behind) = rest.split_at_checked(bytes).ok_or("a frame is cut")?;
+            match (FrameKind::from_u8(header.kind), behind) {
+                (Some(FrameKind::Entry), []) => {
+                    let found = decode_entry(&frame[FRAME_HEADER_BYTES..]);
+                    let (id, payload) = found.map_err(|error| error.to_string())?;
+                    if (id, &payload) != (entry.id, &entry.payload) {
+                        return Err(format!("its frame is that of the entry {id}"));
+                    }
+                    return Ok(());
+                }
+                (Some(FrameKind::Entry), _) => return Err("an entry within an entry".to_owned()),
+                _ => rest = behind,
+            }
+        }
+        Err("its frame is not there".to_owned())
+    }
+
+    /// What is behind the last entry was this node's own, and never an entry.
+    fn follow(&self, inner: &Inner) -> io::Result<()> {
+        if !self.log.is_follower() {
+            self.writers.stop();
+            self.log.set_follower(true);
+        }
+        self.log.cut_after(inner.index.end()).map_err(io::Error::other)
+    }
+}
+
+impl ExtentLog for GroupLog {
+    fn bounds(&self) -> (Option<EntryId>, Option<EntryId>) {
+        let inner = self.inner.lock();
+        (inner.index.purged(), inner.index.last())
+    }
+
+    fn append_entry(&self, id: EntryId, payload: &Payload) -> io::Result<Extent> {
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        let leads_from_now_on = self.log.is_follower();
+        if leads_from_now_on {
+            self.log.set_follower(false);
+        }
+        let frame = encode_entry(id, payload);
+        let end = inner.appender.append_entry(&frame, self.clock.unix_ms());
+        inner.appender.publish();
+        // If it cannot be written now, the log's writer tries again.
+        let _ = self.log.write_published();
+        let extent = inner.index.push(id, payload, end);
+        if leads_from_now_on {
+            self.writers.may_begin();
+        }
+        Ok(extent)
+    }
+
+    fn append_frames(&self, entry: Entry) -> io::Result<Extent> {
+        GroupLog::check_extent(&entry).map_err(io::Error::other)?;
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        self.follow(inner)?;
+        let appended = self.log.append_frames(&mut inner.appender, &entry.frames);
+        let end = appended.map_err(io::Error::other)?;
+        // As above.
+        let _ = self.log.write_published();
+        Ok(inner.index.push(entry.id, &entry.payload, end))
+    }
+
+    fn is_written(&self, lsn: Lsn) -> bool {
+        self.log.written() >= lsn
+    }
+
+    fn when_durable(&self, lsn: Lsn, then: OnDurable) {
+        if self.log.durable() >= lsn || self.planted == Planted::AckBeforeSync {
+            return then(Ok(()));
+        }
+        self.inner.lock().waiting.push_back((lsn, then));
+        self.log.want_durable(lsn);
+    }
+
+    fn truncate_after(&self, last: Option<EntryId>) -> io::Result<()> {
+        let mut inner = self.inner.lock();
+        inner.index.truncate_after(last);
+        self.follow(&inner)?;
+        let end = inner.index.end();
+        // Whoever waits for an entry that is gone waits for nothing.
+        inner.waiting.retain(|(lsn, _)| *lsn <= end);
+        Ok(())
+    }
+
+    fn purge(&self, upto: EntryId) -> io::Result<()> {
+        let mut inner = self.inner.lock();
+        inner.index.purge(upto);
+        inner.pin = self.log.pin(inner.index.begin());
+        Ok(())
+    }
+
+    fn entries(&self, from: u64, until: u64) -> io::Result<Vec<StoredEntry>> {
+        let inner = self.inner.lock();
+        let last = inner.index.last().map_or(0, |last| last.index + 1);
+        let entry = |index| {
+            inner.index.entry(index).ok_or_else(|| {
+                let text = format!("the entry {index} of the group is not in the log any more");
+                io::Error::new(io::ErrorKind::NotFound, text)
+            })
+        };
+        (from..until.min(last)).map(entry).collect()
+    }
+
+    fn save_vote(&self, vote: &Vote) -> io::Result<()> {
+        match self.planted {
+            Planted::VoteNotSaved => Ok(()),
+            _ => self.inner.lock().state.save_vote(*vote),
+        }
+    }
+
+    fn vote(&self) -> io::Result<Option<Vote>> {
+        Ok(self.inner.lock().state.vote())
+    }
+
+    fn save_committed(&self, committed: Option<EntryId>) -> io::Result<()> {
+        let mut inner = self.inner.lock();
+        let Some(id) = committed else { return Ok(()) };
+        match inner.index.entry(id.index) {
+            Some(entry) if entry.id == id => inner.state.save_committed(id, entry.extent.to),
+            // Committed, but not here yet; or purged, and so known to be committed anyway.
+            _ => Ok(()),
+        }
+    }
+
+    fn committed(&self) -> io::Result<Option<EntryId>> {
+        let inner = self.inner.lock();
+        let noted = inner.state.committed().map(|(id, _)| id);
+        // What a power cut took back is not here.
+        Ok(noted.filter(|id| inner.index.id(id.index) == Some(*id)).max(inner.index.purged()))
+    }
+}

@@ -1,0 +1,115 @@
+//! What openraft asks of the data.
+
+use crate::entry::Payload;
+use crate::group_log::GroupLog;
+use crate::storage::{StoredEntry, wait_until_written};
+use crate::types::{EntryId, Group};
+use futures_util::{Stream, StreamExt};
+use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
+use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf, StoredMembershipOf};
+use openraft::{AsyncRuntime, OptionalSend};
+use std::io;
+use std::sync::Arc;
+
+/// The data of a member.
+pub trait Applier: Send + Sync + 'static {
+    /// The entry is committed; its bytes are in this node's log. Called for each entry, in order.
+    ///
+    /// # Errors
+    /// Whatever makes the data unusable: the member stops.
+    fn apply(&self, entry: &StoredEntry) -> io::Result<()>;
+}
+
+/// The state machine of a group: Ladon's data.
+pub struct Machine<A, RT: AsyncRuntime> {
+    log: Arc<GroupLog>,
+    applier: Arc<A>,
+    applied: Option<EntryId>,
+    members: StoredMembershipOf<Group<RT>>,
+}
+
+impl<A: Applier, RT: AsyncRuntime> Machine<A, RT> {
+    /// The data of a member that recovered everything up to the entry `applied`.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn new(log: Arc<GroupLog>, applier: Arc<A>, applied: Option<EntryId>) -> io::Result<Self> {
+        let known = applied.map(|applied| log.members_at(applied)).transpose()?.flatten();
+        let members = known
+            .map_or_else(StoredMembershipOf::<Group<RT>>::default, |(id, members)| {
+                StoredMembershipOf::<Group<RT>>::new(Some(id), members)
+            });
+        Ok(Machine { log, applier, applied, members })
+    }
+
+    fn apply_one(&mut self, stored: StoredEntry) -> io::Result<()> {
+        self.applier.apply(&stored)?;
+        let StoredEntry { id, payload, .. } = stored;
+        if let Payload::Membership(members) = payload {
+            self.log.with_state(|state| state.save_change((id, members.clone())))?;
+            self.members = StoredMembershipOf::<Group<RT>>::new(Some(id), members);
+        }
+        self.applied = Some(id);
+        Ok(())
+    }
+}
+
+/// There are no snapshots yet: a member whose entries are gone elsewhere cannot come back.
+pub struct NoSnapshots;
+
+fn no_snapshots() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "snapshots of a group are not supported yet")
+}
+
+impl<RT: AsyncRuntime> RaftSnapshotBuilder<Group<RT>> for NoSnapshots {
+    type SnapshotData = ();
+
+    async fn build_snapshot(&mut self) -> io::Result<SnapshotOf<Group<RT>, ()>> {
+        Err(no_snapshots())
+    }
+}
+
+impl<A: Applier, RT: AsyncRuntime> RaftStateMachine<Group<RT>> for Machine<A, RT>
+where
+    Self: OptionalSend + openraft::OptionalSync,
+{
+    type SnapshotData = ();
+    type SnapshotBuilder = NoSnapshots;
+
+    async fn applied_state(
+        &mut self,
+    ) -> io::Result<(Option<EntryId>, StoredMembershipOf<Group<RT>>)> {
+        Ok((self.applied, self.members.clone()))
+    }
+
+    async fn apply<S>(&mut self, mut entries: S) -> io::Result<()>
+    where
+        S: Stream<Item = io::Result<EntryResponder<Group<RT>>>> + Unpin + OptionalSend,
+    {
+        while let Some(next) = entries.next().await {
+            let (entry, responder) = next?;
+            let extent = entry.extent.ok_or_else(|| {
+                io::Error::other(format!("the committed entry {} is not in the log", entry.id))
+            })?;
+            // A quorum has it on the disk, but this member may not even have it in its file.
+            wait_until_written::<RT>(&*self.log, extent.to).await;
+            self.apply_one(StoredEntry { id: entry.id, payload: entry.payload, extent })?;
+            if let Some(responder) = responder {
+                responder.send(());
+            }
+        }
+        Ok(())
+    }
+
+    async fn get_snapshot_builder(&mut self) -> NoSnapshots {
+        NoSnapshots
+    }
+
+    async fn install_snapshot(&mut self, _: &SnapshotMetaOf<Group<RT>>, (): ()) -> io::Result<()> {
+        Err(no_snapshots())
+    }
+
+    async fn get_current_snapshot(&mut self) -> io::Result<Option<SnapshotOf<Group<RT>, ()>>> {
+        Ok(None)
+    }
+}

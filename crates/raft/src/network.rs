@@ -1,0 +1,299 @@
+//! Between members: what openraft asks of another one, and the answer.
+
+use crate::entry::{Entry, Member};
+use crate::group_log::GroupLog;
+use crate::machine::{Applier, Machine};
+use crate::types::{EntryId, Group, MemberId, Vote};
+use bytes::Bytes;
+use ladon_log::{Log, LogBytes};
+use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
+use openraft::network::{RPCOption, RaftNetworkFactory, v2::RaftNetworkV2};
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, TransferLeaderRequest,
+    VoteRequest, VoteResponse,
+};
+use openraft::type_config::alias::SnapshotOf;
+use openraft::{AnyError, AsyncRuntime, OptionalSend, OptionalSync, Raft};
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+/// As many bytes of the log go into one message, or one entry.
+const MESSAGE_BYTES_MAX: u64 = 1 << 20;
+
+/// What one member asks another one.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Take these entries, or none: the leader is there.
+    Append {
+        /// The leader's vote.
+        vote: Vote,
+        /// The entry before.
+        previous: Option<EntryId>,
+        /// How far the log is committed.
+        committed: Option<EntryId>,
+        /// The entries with their bytes.
+        entries: Vec<Entry>,
+    },
+    /// Vote for me, or only: would you?
+    Vote {
+        /// For whom and in which term.
+        vote: Vote,
+        /// The end of the candidate's log.
+        last: Option<EntryId>,
+        /// The leader itself has asked for it.
+        is_transfer: bool,
+        /// Nothing is to be remembered of it.
+        is_question: bool,
+    },
+    /// The leader wants this one to lead.
+    Transfer {
+        /// The leader's vote.
+        from: Vote,
+        /// Who is to lead.
+        to: MemberId,
+        /// What it must have.
+        last: Option<EntryId>,
+    },
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// They are on the disk here.
+    Appended,
+    /// Only up to here.
+    AppendedUpTo(Option<EntryId>),
+    /// The entry before is not the same one.
+    Conflict,
+    /// Another leader or candidate has come.
+    HigherVote(Vote),
+    /// To a request for a vote.
+    Vote {
+        /// The vote of this member now.
+        vote: Vote,
+        /// Whether the candidate has it.
+        granted: bool,
+        /// The end of this member's log.
+        last: Option<EntryId>,
+    },
+    /// To a transfer: it is understood, or refused.
+    Transfer(bool),
+}
+
+/// The way to another member.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends the request and waits for the answer.
+    fn ask(
+        &self,
+        to: MemberId,
+        member: &Member,
+        request: Request,
+    ) -> impl Future<Output = io::Result<Response>> + OptionalSend;
+}
+
+/// A node of a group.
+pub type Node<A, RT> = Raft<Group<RT>, Machine<A, RT>>;
+
+/// What another member asks, answered.
+///
+/// # Errors
+/// A text if the request is not one that a member would send, or this member has stopped.
+pub async fn answer<A: Applier, RT: AsyncRuntime>(
+    node: &Node<A, RT>,
+    request: Request,
+) -> Result<Response, String>
+where
+    Machine<A, RT>: OptionalSend + OptionalSync,
+{
+    match request {
+        Request::Append { vote, previous, committed, entries } => {
+            for entry in &entries {
+                GroupLog::check_extent(entry)
+                    .map_err(|found| format!("the entry {}: {found}", entry.id))?;
+            }
+            let request = AppendEntriesRequest {
+                vote,
+                prev_log_id: previous,
+                entries,
+                leader_commit: committed,
+            };
+            let answer = node.append_entries(request).await.map_err(|error| error.to_string())?;
+            Ok(match answer {
+                AppendEntriesResponse::Success => Response::Appended,
+                AppendEntriesResponse::PartialSuccess(upto) => Response::AppendedUpTo(upto),
+                AppendEntriesResponse::Conflict => Response::Conflict,
+                AppendEntriesResponse::HigherVote(vote) => Response::HigherVote(vote),
+            })
+        }
+        Request::Vote { vote, last, is_transfer, is_question } => {
+            let mut request = VoteRequest::new(vote, last);
+            request.leadership_transfer = is_transfer;
+            let answer = match is_question {
+                true => node.pre_vote(request).await,
+                false => node.vote(request).await,
+            };
+            let VoteResponse { vote, vote_granted, last_log_id } =
+                answer.map_err(|error| error.to_string())?;
+            Ok(Response::Vote { vote, granted: vote_granted, last: last_log_id })
+        }
+        Request::Transfer { from, to, last } => {
+            let request = TransferLeaderRequest::new(from, to, last);
+            let answer = node.handle_transfer_leader(request).await;
+            Ok(Response::Transfer(answer.map_err(|error| error.to_string())?.is_ok()))
+        }
+    }
+}
+
+/// Makes the ways to the other members.
+pub struct Network<T> {
+    transport: Arc<T>,
+    log: Arc<Log>,
+}
+
+impl<T> Network<T> {
+    /// Entries are read from this log.
+    pub fn new(transport: Arc<T>, log: Arc<Log>) -> Network<T> {
+        Network { transport, log }
+    }
+}
+
+/// The way to one other member.
+pub struct Link<T> {
+    transport: Arc<T>,
+    to: MemberId,
+    member: Member,
+    bytes: LogBytes,
+}
+
+impl<T: Transport, RT: AsyncRuntime> RaftNetworkFactory<Group<RT>> for Network<T> {
+    type Network = Link<T>;
+
+    async fn new_client(&mut self, to: MemberId, member: &Member) -> Link<T> {
+        let bytes = LogBytes::new(self.log.clone());
+        Link { transport: self.transport.clone(), to, member: member.clone(), bytes }
+    }
+}
+
+fn unreachable<RT: AsyncRuntime>(error: &io::Error) -> RPCError<Group<RT>> {
+    RPCError::Unreachable(Unreachable::new(&AnyError::new(error)))
+}
+
+/// An answer that belongs to another question.
+fn confused<RT: AsyncRuntime>(response: &Response) -> RPCError<Group<RT>> {
+    unreachable(&io::Error::other(format!("the other node answers {response:?}")))
+}
+
+impl<T: Transport> Link<T> {
+    async fn ask<RT: AsyncRuntime>(
+        &self,
+        request: Request,
+    ) -> Result<Response, RPCError<Group<RT>>> {
+        let asked = self.transport.ask(self.to, &self.member, request).await;
+        asked.map_err(|error| unreachable(&error))
+    }
+
+    /// The log's bytes for as many of these entries as fit into a message.
+    fn fill(&mut self, entries: &mut Vec<Entry>) -> io::Result<()> {
+        let mut bytes = 0;
+        let mut count = 0;
+        for entry in &mut *entries {
+            let extent = entry.extent.ok_or_else(|| io::Error::other("it is not in the log"))?;
+            if count > 0 && bytes + extent.bytes() > MESSAGE_BYTES_MAX {
+                break;
+            }
+            let mut frames = vec![0; extent.bytes() as usize];
+            self.bytes.read(extent.from, &mut frames)?;
+            entry.frames = Bytes::from(frames);
+            bytes += extent.bytes();
+            count += 1;
+        }
+        entries.truncate(count);
+        Ok(())
+    }
+}
+
+impl<T: Transport, RT: AsyncRuntime> RaftNetworkV2<Group<RT>> for Link<T> {
+    type SnapshotData = ();
+
+    async fn append_entries(
+        &mut self,
+        request: AppendEntriesRequest<Group<RT>>,
+        _: RPCOption,
+    ) -> Result<AppendEntriesResponse<Group<RT>>, RPCError<Group<RT>>> {
+        let AppendEntriesRequest { vote, prev_log_id, mut entries, leader_commit } = request;
+        let wanted = entries.len();
+        self.fill(&mut entries).map_err(|error| unreachable(&error))?;
+        let sent = entries.last().map(|entry| entry.id);
+        let is_all = entries.len() == wanted;
+        let request =
+            Request::Append { vote, previous: prev_log_id, committed: leader_commit, entries };
+        Ok(match self.ask(request).await? {
+            Response::Appended if is_all => AppendEntriesResponse::Success,
+            Response::Appended => AppendEntriesResponse::PartialSuccess(sent),
+            Response::AppendedUpTo(upto) => AppendEntriesResponse::PartialSuccess(upto),
+            Response::Conflict => AppendEntriesResponse::Conflict,
+            Response::HigherVote(vote) => AppendEntriesResponse::HigherVote(vote),
+            other => return Err(confused(&other)),
+        })
+    }
+
+    async fn vote(
+        &mut self,
+        request: VoteRequest<Group<RT>>,
+        _: RPCOption,
+    ) -> Result<VoteResponse<Group<RT>>, RPCError<Group<RT>>> {
+        self.ask_for_vote(request, false).await
+    }
+
+    async fn pre_vote(
+        &mut self,
+        request: VoteRequest<Group<RT>>,
+        _: RPCOption,
+    ) -> Result<VoteResponse<Group<RT>>, RPCError<Group<RT>>> {
+        self.ask_for_vote(request, true).await
+    }
+
+    async fn full_snapshot(
+        &mut self,
+        _: Vote,
+        _: SnapshotOf<Group<RT>, ()>,
+        _: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
+        _: RPCOption,
+    ) -> Result<SnapshotResponse<Group<RT>>, StreamingError<Group<RT>>> {
+        let text = "snapshots of a group are not supported yet";
+        Err(StreamingError::Unreachable(Unreachable::new(&AnyError::error(text))))
+    }
+
+    async fn transfer_leader(
+        &mut self,
+        request: TransferLeaderRequest<Group<RT>>,
+        _: RPCOption,
+    ) -> Result<openraft::raft::TransferLeaderResponse<Group<RT>>, RPCError<Group<RT>>> {
+        let request = Request::Transfer {
+            from: *request.from_leader(),
+            to: *request.to_node_id(),
+            last: request.last_log_id().copied(),
+        };
+        match self.ask(request).await? {
+            Response::Transfer(true) => Ok(Ok(())),
+            other => Err(confused(&other)),
+        }
+    }
+}
+
+impl<T: Transport> Link<T> {
+    async fn ask_for_vote<RT: AsyncRuntime>(
+        &self,
+        request: VoteRequest<Group<RT>>,
+        is_question: bool,
+    ) -> Result<VoteResponse<Group<RT>>, RPCError<Group<RT>>> {
+        let VoteRequest { vote, last_log_id, leadership_transfer } = request;
+        let is_transfer = leadership_transfer;
+        let request = Request::Vote { vote, last: last_log_id, is_transfer, is_question };
+        match self.ask(request).await? {
+            Response::Vote { vote, granted, last } => Ok(VoteResponse::new(vote, last, granted)),
+            other => Err(confused(&other)),
+        }
+    }
+}
