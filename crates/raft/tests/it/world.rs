@@ -143,7 +143,13 @@ impl Writers for Leads {
 }
 
 #[derive(Default)]
-struct Sink(Mutex<Entries>);
+pub struct Sink(Mutex<Entries>);
+
+impl Sink {
+    pub fn into_entries(self) -> Entries {
+        self.0.into_inner().unwrap()
+    }
+}
 
 impl RecoverySink for Sink {
     fn block(&self, _: &BlockHeader, _: &[u8]) -> Result<(), String> {
@@ -472,7 +478,7 @@ fn recover(
     let recovered = dir.recover(&sink, 1, &|_| {});
     let (log, report) = recovered.map_err(|error: RecoverError| io::Error::other(error))?;
     let newest = report.checkpoint.map_or(Lsn::ZERO, |checkpoint| checkpoint.newest);
-    let index = sink.0.into_inner().unwrap().into_index(newest).map_err(io::Error::other)?;
+    let index = sink.into_entries().into_index(newest).map_err(io::Error::other)?;
     let state = GroupState::open(disk, Path::new(DIR), dir_id)?;
     let leads = Arc::new(Leads::default());
     let made = GroupLog::new(log.clone(), clock, leads.clone(), (index, state), planted)?;

@@ -1,0 +1,66 @@
+//! What must hold for any bytes; shared with the fuzz target `group_files`.
+
+use bytes::Bytes;
+use ladon_platform::Disk;
+use ladon_raft::{Entry, Extent, GroupLog, GroupState, Payload, decode_entry, encode_entry};
+use ladon_record::Lsn;
+use ladon_sim_disk::SimDisk;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The directory that the kept inputs belong to.
+const DIR_ID: u64 = 7;
+
+/// The first byte says what the others are.
+pub fn check(data: &[u8]) {
+    let Some((what, bytes)) = data.split_first() else { return };
+    match what % 4 {
+        0 => entry(bytes),
+        1 => extent(bytes),
+        2 => file("group", bytes),
+        _ => file("committed", bytes),
+    }
+}
+
+/// An entry that is read is written as it was, but for ids and members that are there twice or in
+/// another order.
+fn entry(bytes: &[u8]) {
+    if let Ok((id, payload)) = decode_entry(bytes) {
+        let again = encode_entry(id, &payload);
+        assert!(again.len() <= bytes.len());
+        assert_eq!(decode_entry(&again), Ok((id, payload)));
+    }
+}
+
+/// Bytes that are an extent have one entry, at their end.
+fn extent(bytes: &[u8]) {
+    let Some((place, frames)) = bytes.split_first_chunk::<16>() else { return };
+    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| place[at + i]));
+    let Some((_, head)) = frames.split_last_chunk::<17>() else { return };
+    let Ok((id, payload)) = decode_entry(head) else { return };
+    let extent = Some(Extent { from: Lsn(word(0)), to: Lsn(word(8)) });
+    let entry = Entry { id, payload, extent, frames: Bytes::copy_from_slice(frames) };
+    if GroupLog::check_extent(&entry).is_ok() {
+        assert_eq!(word(8) - word(0), frames.len() as u64);
+        assert!(!matches!(entry.payload, Payload::Membership(_)));
+    }
+}
+
+/// A file that is read has been written by a member, or is refused by name.
+fn file(name: &str, bytes: &[u8]) {
+    let dir = Path::new("/data");
+    let disk = SimDisk::new(1);
+    disk.create_dir_all(dir).expect("an empty disk");
+    disk.set_contents(&dir.join(name), bytes);
+    match GroupState::open(Arc::new(disk.clone()), dir, DIR_ID) {
+        Err(error) => assert!(error.to_string().starts_with("/data/group is damaged: ")),
+        Ok(state) => {
+            let (vote, member) = (state.vote(), state.member());
+            let committed = state.committed();
+            drop(state);
+            let again = GroupState::open(Arc::new(disk), dir, DIR_ID).expect("it was read before");
+            assert_eq!((again.vote(), again.member()), (vote, member));
+            assert_eq!(again.committed(), committed);
+        }
+    }
+}
