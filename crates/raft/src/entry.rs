@@ -1,7 +1,9 @@
 //! Entries: what a frame of the log says about everything in front of it.
 
+use crate::frame::{BadEntry, decode_entry};
 use crate::types::{EntryId, MemberId, Reign};
 use bytes::Bytes;
+use ladon_log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
 use ladon_record::Lsn;
 use openraft::entry::{RaftEntry, RaftPayload};
 use openraft::{EntryPayload, Membership};
@@ -64,6 +66,36 @@ pub struct Entry {
     pub extent: Option<Extent>,
     /// The log's bytes, on their way to a follower's log.
     pub frames: Bytes,
+}
+
+impl Entry {
+    /// The entry whose extent these bytes of a log are: whole frames in their places, of which the
+    /// last one is the entry's, and no other is an entry's. Checksums are left to the log.
+    ///
+    /// # Errors
+    /// [`BadEntry`].
+    pub fn of_frames(from: Lsn, frames: Bytes) -> Result<Entry, BadEntry> {
+        let (mut rest, mut at) = (&frames[..], from.0);
+        let (id, payload) = loop {
+            let header = rest.first_chunk().ok_or(BadEntry("its frame is not there"))?;
+            let header = FrameHeader::decode(header);
+            let length = header.frame_bytes();
+            if at.checked_add(length) != Some(header.lsn.0) {
+                return Err(BadEntry("a frame is not in its place"));
+            }
+            let length = usize::try_from(length).ok();
+            let whole = length.and_then(|length| rest.split_at_checked(length));
+            let (frame, behind) = whole.ok_or(BadEntry("a frame is cut"))?;
+            match (FrameKind::from_u8(header.kind), behind) {
+                (Some(FrameKind::Entry), []) => break decode_entry(&frame[FRAME_HEADER_BYTES..])?,
+                (Some(FrameKind::Entry), _) => return Err(BadEntry("an entry within one")),
+                (None, _) => return Err(BadEntry("a frame of an unknown kind")),
+                (Some(_), _) => (rest, at) = (behind, header.lsn.0),
+            }
+        };
+        let extent = Extent { from, to: Lsn(from.0 + frames.len() as u64) };
+        Ok(Entry { id, payload, extent: Some(extent), frames })
+    }
 }
 
 impl fmt::Debug for Entry {

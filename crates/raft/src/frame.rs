@@ -21,10 +21,10 @@ use thiserror::Error;
 /// Bytes in front of the members.
 const HEAD_BYTES: usize = 17;
 
-/// The payload of an entry's frame is malformed.
+/// Bytes are not those of an entry; says why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("an entry's frame is malformed: {0}")]
-pub struct BadEntry(&'static str);
+#[error("bytes of the log that are no entry of a group: {0}")]
+pub struct BadEntry(pub(crate) &'static str);
 
 /// Names a term, and so its one leader.
 pub(crate) fn reign(term: u64) -> Reign {

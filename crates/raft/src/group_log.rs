@@ -7,7 +7,7 @@ use crate::planted::Planted;
 use crate::state::{GroupState, MembersChange};
 use crate::storage::{ExtentLog, OnDurable, StoredEntry};
 use crate::types::{EntryId, Vote};
-use ladon_log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
+use ladon_log::frame::FrameKind;
 use ladon_log::reader::Batch;
 use ladon_log::{Appender, Log, LogState, PinGuard};
 use ladon_platform::Clock;
@@ -167,40 +167,6 @@ impl GroupLog {
         }
     }
 
-    /// Whether these bytes are the extent of the entry: whole frames, of which only the last one is
-    /// an entry, and that one.
-    ///
-    /// # Errors
-    /// A text for the sender's log.
-    pub fn check_extent(entry: &Entry) -> Result<(), String> {
-        let Some(extent) = entry.extent else {
-            return Err("it has no place in the log".to_owned());
-        };
-        let mut rest = &entry.frames[..];
-        if extent.to.0.checked_sub(extent.from.0) != Some(rest.len() as u64) {
-            let Extent { from, to } = extent;
-            return Err(format!("{} bytes for LSN {from} to {to}", rest.len()));
-        }
-        while let Some(header) = rest.first_chunk::<FRAME_HEADER_BYTES>() {
-            let header = FrameHeader::decode(header);
-            let bytes = usize::try_from(header.frame_bytes()).unwrap_or(usize::MAX);
-            let (frame, behind) = rest.split_at_checked(bytes).ok_or("a frame is cut")?;
-            match (FrameKind::from_u8(header.kind), behind) {
-                (Some(FrameKind::Entry), []) => {
-                    let found = decode_entry(&frame[FRAME_HEADER_BYTES..]);
-                    let (id, payload) = found.map_err(|error| error.to_string())?;
-                    if (id, &payload) != (entry.id, &entry.payload) {
-                        return Err(format!("its frame is that of the entry {id}"));
-                    }
-                    return Ok(());
-                }
-                (Some(FrameKind::Entry), _) => return Err("an entry within an entry".to_owned()),
-                _ => rest = behind,
-            }
-        }
-        Err("its frame is not there".to_owned())
-    }
-
     /// What is behind the last entry was this node's own, and never an entry.
     fn follow(&self, inner: &Inner) -> io::Result<()> {
         if !self.log.is_follower() {
@@ -237,7 +203,6 @@ impl ExtentLog for GroupLog {
     }
 
     fn append_frames(&self, entry: Entry) -> io::Result<Extent> {
-        GroupLog::check_extent(&entry).map_err(io::Error::other)?;
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         self.follow(inner)?;

@@ -17,6 +17,7 @@
 //! | give openraft a log | [`Storage`] over an [`ExtentLog`] |
 //! | give it the data | [`Machine`] with an [`Applier`] |
 //! | let it talk to others | [`Network`] with a [`Transport`]; [`answer`] on the other side |
+//! | make bytes of what they say | [`encode_request`], [`decode_request`], and the same for answers |
 //!
 //! **Architecture invariant:** nothing home-made decides here: no vote, term, quorum or order is
 //! computed outside of openraft. No sockets, threads or clock; generic over the runtime, so that
@@ -32,6 +33,7 @@ mod planted;
 mod state;
 mod storage;
 mod types;
+mod wire;
 
 pub use entry::{Cut, Entry, Extent, Member, Payload};
 pub use frame::{BadEntry, decode_entry, encode_entry};
@@ -43,3 +45,4 @@ pub use planted::Planted;
 pub use state::{GROUP_FORMAT, GroupState, MembersChange};
 pub use storage::{ExtentLog, OnDurable, Storage, StoredEntry};
 pub use types::{EntryId, Group, LeaderId, MemberId, Reign, Vote};
+pub use wire::{BadMessage, decode_request, decode_response, encode_request, encode_response};

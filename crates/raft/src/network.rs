@@ -1,7 +1,6 @@
 //! Between members: what openraft asks of another one, and the answer.
 
 use crate::entry::{Entry, Member};
-use crate::group_log::GroupLog;
 use crate::machine::{Applier, Machine};
 use crate::types::{EntryId, Group, MemberId, Vote};
 use bytes::Bytes;
@@ -22,7 +21,7 @@ use std::sync::Arc;
 const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 
 /// What one member asks another one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Take these entries, or none: the leader is there.
     Append {
@@ -98,7 +97,7 @@ pub type Node<A, RT> = Raft<Group<RT>, Machine<A, RT>>;
 /// What another member asks, answered.
 ///
 /// # Errors
-/// A text if the request is not one that a member would send, or this member has stopped.
+/// A text, if this member has stopped.
 pub async fn answer<A: Applier, RT: AsyncRuntime>(
     node: &Node<A, RT>,
     request: Request,
@@ -108,10 +107,6 @@ where
 {
     match request {
         Request::Append { vote, previous, committed, entries } => {
-            for entry in &entries {
-                GroupLog::check_extent(entry)
-                    .map_err(|found| format!("the entry {}: {found}", entry.id))?;
-            }
             let request = AppendEntriesRequest {
                 vote,
                 prev_log_id: previous,

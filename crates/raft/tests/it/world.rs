@@ -3,12 +3,14 @@
 //! Every member has a runtime of its own, so that it can stand still, die and come back alone. A
 //! message waits in the world until it is delivered, late, or lost.
 
+use bytes::Bytes;
 use ladon_log::reader::Batch;
 use ladon_log::{Appender, BlockHeader, DataDir, LogBytes, LogOptions, RecoverError, RecoverySink};
 use ladon_platform::Clock;
 use ladon_raft::{
     Applier, Cut, Entries, EntryId, GroupLog, GroupState, Machine, Member, MemberId, Network, Node,
-    Planted, Request, Response, Storage, StoredEntry, Transport, Writers, answer,
+    Planted, Request, Response, Storage, StoredEntry, Transport, Writers, answer, decode_request,
+    decode_response, encode_request, encode_response,
 };
 use ladon_record::Lsn;
 use ladon_sim_disk::SimDisk;
@@ -42,8 +44,8 @@ impl Clock for ManualClock {
 
 /// A message on its way.
 enum Envelope {
-    Question(Request, oneshot::Sender<io::Result<Response>>),
-    Answer(Response, oneshot::Sender<io::Result<Response>>),
+    Question(Bytes, oneshot::Sender<io::Result<Response>>),
+    Answer(Bytes, oneshot::Sender<io::Result<Response>>),
 }
 
 struct Posted {
@@ -63,7 +65,7 @@ struct Postman {
 impl Transport for Postman {
     async fn ask(&self, to: MemberId, _: &Member, request: Request) -> io::Result<Response> {
         let (sender, receiver) = oneshot::channel();
-        let envelope = Envelope::Question(request, sender);
+        let envelope = Envelope::Question(encode_request(&request).into(), sender);
         self.post.lock().unwrap().push(Posted { from: self.from, to, envelope });
         match SimRuntime::timeout(Duration::from_millis(ANSWER_MS), receiver).await {
             Ok(Ok(answer)) => answer,
@@ -388,12 +390,14 @@ impl World {
         let Some(running) = self.running(to) else { return };
         match envelope {
             Envelope::Question(request, reply) => {
+                let request = decode_request(&request).expect("a member has written it");
                 let node = running.node.clone();
                 running.runtime.block_on(async move {
                     SimRuntime::spawn(async move {
                         // A member that has stopped says nothing.
                         if let Ok(response) = answer(&node, request).await {
-                            let envelope = Envelope::Answer(response, reply);
+                            let response = encode_response(&response);
+                            let envelope = Envelope::Answer(response.into(), reply);
                             post.lock().unwrap().push(Posted { from: to, to: from, envelope });
                         }
                     });
@@ -401,6 +405,7 @@ impl World {
                 });
             }
             Envelope::Answer(response, reply) => {
+                let response = decode_response(&response).expect("a member has written it");
                 let _ = reply.send(Ok(response));
                 running.live(Duration::ZERO);
             }

@@ -2,7 +2,10 @@
 
 use bytes::Bytes;
 use ladon_platform::Disk;
-use ladon_raft::{Entry, Extent, GroupLog, GroupState, Payload, decode_entry, encode_entry};
+use ladon_raft::{
+    Entry, GroupState, decode_entry, decode_request, decode_response, encode_entry, encode_request,
+    encode_response,
+};
 use ladon_record::Lsn;
 use ladon_sim_disk::SimDisk;
 use std::path::Path;
@@ -14,9 +17,11 @@ const DIR_ID: u64 = 7;
 /// The first byte says what the others are.
 pub fn check(data: &[u8]) {
     let Some((what, bytes)) = data.split_first() else { return };
-    match what % 4 {
+    match what % 6 {
         0 => entry(bytes),
         1 => extent(bytes),
+        4 => question(bytes),
+        5 => answer(bytes),
         2 => file("group", bytes),
         _ => file("committed", bytes),
     }
@@ -32,17 +37,28 @@ fn entry(bytes: &[u8]) {
     }
 }
 
-/// Bytes that are an extent have one entry, at their end.
+/// Bytes that are an entry's have its frame at their end.
 fn extent(bytes: &[u8]) {
-    let Some((place, frames)) = bytes.split_first_chunk::<16>() else { return };
-    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| place[at + i]));
-    let Some((_, head)) = frames.split_last_chunk::<17>() else { return };
-    let Ok((id, payload)) = decode_entry(head) else { return };
-    let extent = Some(Extent { from: Lsn(word(0)), to: Lsn(word(8)) });
-    let entry = Entry { id, payload, extent, frames: Bytes::copy_from_slice(frames) };
-    if GroupLog::check_extent(&entry).is_ok() {
-        assert_eq!(word(8) - word(0), frames.len() as u64);
-        assert!(!matches!(entry.payload, Payload::Membership(_)));
+    let Some((from, frames)) = bytes.split_first_chunk::<8>() else { return };
+    let from = Lsn(u64::from_le_bytes(*from));
+    if let Ok(entry) = Entry::of_frames(from, Bytes::copy_from_slice(frames)) {
+        assert!(entry.extent.is_some_and(|extent| extent.bytes() == frames.len() as u64));
+        assert!(frames.ends_with(&encode_entry(entry.id, &entry.payload)));
+    }
+}
+
+/// A question that is read is written as it was.
+fn question(bytes: &[u8]) {
+    if let Ok(request) = decode_request(&Bytes::copy_from_slice(bytes)) {
+        let again = Bytes::from(encode_request(&request));
+        assert_eq!(again, bytes);
+    }
+}
+
+fn answer(bytes: &[u8]) {
+    if let Ok(response) = decode_response(&Bytes::copy_from_slice(bytes)) {
+        let again = Bytes::from(encode_response(&response));
+        assert_eq!(again, bytes);
     }
 }
 
