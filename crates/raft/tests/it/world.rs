@@ -276,8 +276,9 @@ impl World {
             40..=64 => self.tick(id),
             65..=79 => self.sync(id),
             80..=87 => self.write(id),
-            88..=93 => self.propose(id),
+            88..=92 => self.propose(id),
             _ if !self.faults => self.deliver(),
+            93 => self.change_voters(id),
             94..=95 => self.cut_or_heal(),
             96 => self.lose(),
             97 => {
@@ -347,6 +348,23 @@ impl World {
             let proposed = async move { node.client_write_ff(Cut, None).await };
             // It may have stopped.
             let _ = running.runtime.block_on(proposed);
+        }
+    }
+
+    /// Others vote from now on, if this member leads. Nobody leaves the group: who does not vote
+    /// goes on learning.
+    fn change_voters(&mut self, id: MemberId) {
+        let all: Vec<_> = self.places.keys().copied().collect();
+        let mut voters: BTreeSet<_> =
+            all.iter().copied().filter(|_| self.random.chance(2, 3)).collect();
+        voters.insert(all[self.random.below(all.len() as u64) as usize]);
+        let Some(running) = self.running(id) else { return };
+        if running.node.is_leader() {
+            let node = running.node.clone();
+            running.runtime.block_on(async move {
+                SimRuntime::spawn(async move { node.change_membership(voters, true).await });
+                SimRuntime::sleep(Duration::ZERO).await;
+            });
         }
     }
 
