@@ -345,16 +345,16 @@ fn node(setup: Setup, inbox: UnboundedReceiver<Message>) {
     runtime.block_on(run(setup, inbox));
 }
 
-async fn run(setup: Setup, mut inbox: UnboundedReceiver<Message>) {
-    let Setup { id, bytes, sync, network, is_floor } = setup;
-    let (peers, source) = (network.peers.clone(), network.source.clone());
+/// A group's member, begun; the first one begins the group.
+async fn begin(setup: &Setup) -> (Arc<MemLog>, Node) {
+    let (id, sync, network) = (setup.id, setup.sync, setup.network.clone());
     let disk = (!sync.is_zero()).then(|| {
         let (sender, receiver) = mpsc::channel();
         let node = network.peers[id as usize - 1].clone();
         std::thread::spawn(move || disk(receiver, sync, node));
         sender
     });
-    let log = Arc::new(MemLog { bytes, disk, inner: Mutex::default() });
+    let log = Arc::new(MemLog { bytes: setup.bytes, disk, inner: Mutex::default() });
     let members = StoredMembershipOf::<Types>::default();
     let machine = Machine { log: log.clone(), applied: None, members };
     let config = Config {
@@ -370,6 +370,11 @@ async fn run(setup: Setup, mut inbox: UnboundedReceiver<Message>) {
         let members = MEMBERS.map(|id| (id, Member::default()));
         raft.initialize(BTreeMap::from(members)).await.expect("a new group");
     }
+    (log, raft)
+}
+
+async fn run(setup: Setup, mut inbox: UnboundedReceiver<Message>) {
+    let (log, raft) = begin(&setup).await;
     let mut cpu_before = Duration::ZERO;
     while let Some(message) = inbox.recv().await {
         match message {
@@ -391,28 +396,14 @@ async fn run(setup: Setup, mut inbox: UnboundedReceiver<Message>) {
                 inner.data.extend_from_slice(&frames);
                 let _ = reply.send(());
             }
-            Message::Cut(asked) if is_floor => {
-                for peer in &peers[1..] {
-                    let (sender, receiver) = oneshot::channel();
-                    let frames = Bytes::copy_from_slice(&source[..bytes]);
-                    peer.send(Message::Echo(frames, sender)).expect("the followers live");
-                    let log = log.clone();
-                    let counts = std::ptr::eq(peer, &peers[1]);
-                    tokio::task::spawn(async move {
-                        receiver.await.expect("the followers live");
-                        if counts {
-                            log.inner().latencies.push(asked.elapsed());
-                        }
-                    });
-                }
-            }
+            Message::Cut(asked) if setup.is_floor => send_only(&setup, &log, asked),
             Message::Synced(upto) => log.synced(upto),
             Message::Cut(asked) => {
                 log.inner().asked.push_back(asked);
                 raft.client_write_ff(Cut, None).await.expect("it runs");
             }
             Message::Begin => {
-                assert!(raft.is_leader(), "node {id} was elected once and does not lead any more");
+                assert!(raft.is_leader(), "node {} does not lead any more", setup.id);
                 log.inner().latencies.clear();
                 cpu_before = thread_cpu();
             }
@@ -423,6 +414,23 @@ async fn run(setup: Setup, mut inbox: UnboundedReceiver<Message>) {
                 return;
             }
         }
+    }
+}
+
+/// The floor: the bytes go to both followers, and one answer counts.
+fn send_only(setup: &Setup, log: &Arc<MemLog>, asked: Instant) {
+    let Network { peers, source } = &setup.network;
+    for (index, peer) in peers[1..].iter().enumerate() {
+        let (sender, receiver) = oneshot::channel();
+        let frames = Bytes::copy_from_slice(&source[..setup.bytes]);
+        peer.send(Message::Echo(frames, sender)).expect("the followers live");
+        let log = log.clone();
+        tokio::task::spawn(async move {
+            receiver.await.expect("the followers live");
+            if index == 0 {
+                log.inner().latencies.push(asked.elapsed());
+            }
+        });
     }
 }
 
