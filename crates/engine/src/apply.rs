@@ -11,7 +11,7 @@ use crate::key::Key;
 use crate::keyspace::{Keyspace, Locks};
 use crate::libraries::Library;
 use crate::object::Object;
-use crate::partition::{PARTITIONS, Weight, partition_of};
+use crate::partition::{PARTITIONS, Partition, Weight, partition_of};
 use crate::save::SavedBlock;
 use crate::space::{RecoveringSpaces, SpaceFault, SpaceReplay};
 use crate::table::entry::ValueInit;
@@ -206,9 +206,7 @@ impl<'a> Recovering<'a> {
         let libraries = &self.keyspace.libraries;
         match change {
             Change::Library { name, body } => {
-                let body =
-                    LibraryBody::decode(body).ok_or_else(|| ApplyError::Library(readable(name)))?;
-                libraries.put(Arc::new(Library::new(name, body)));
+                libraries.put(Arc::new(library_of(name, body)?));
             }
             Change::DeleteLibrary { name } => drop(libraries.remove(name)),
             Change::FlushLibraries => drop(libraries.take()),
@@ -224,7 +222,7 @@ impl<'a> Recovering<'a> {
     }
 
     fn check_db(&self, db: DbId) -> Result<(), ApplyError> {
-        if db < self.keyspace.databases() { Ok(()) } else { Err(ApplyError::NoSuchDb(db)) }
+        self.keyspace.check_db(db)
     }
 
     fn flush(&self, partition: usize, db: DbId, lsn: Lsn, bytes_delta: &mut i64) {
@@ -296,40 +294,56 @@ impl<'a> Recovering<'a> {
         bytes_delta: &mut i64,
     ) -> Result<(), ApplyError> {
         let keyspace = self.keyspace;
-        let malformed = |what| ApplyError::Malformed { what, key: readable(key.bytes) };
         let mut held = keyspace.lock(Locks::One(key.hash));
-        let database = &mut held.partition(key.hash).dbs[usize::from(db)];
-        let local = database.table.local(key.hash.0);
-        let none = || ApplyError::NoSuchValue(readable(key.bytes));
-        let mut slot = database.table.get_mut(local, key.bytes).ok_or_else(none)?;
-        if types::kind_of(slot.get().value()) != kind {
-            return Err(none());
+        let partition = held.partition(key.hash);
+        let replaced = update_entry(keyspace, partition, db, key, (kind, op), bytes_delta)?;
+        if let Some((bytes, expire_at)) = replaced {
+            let (value, access) = (string::init(&bytes, string::Form::Grown), self.access());
+            put_entry(keyspace, partition, db, key, value, expire_at, access, bytes_delta);
         }
-        match slot.object_mut() {
-            Some(object) => {
-                let before = Weight::of(object);
-                // A malformed op may still have changed something.
-                let applied = object.apply_op(op, keyspace.env());
-                let after = Weight::of(object);
-                *bytes_delta += database.reweigh(key.hash, before, after);
-                keyspace.note_element_expiry(key.hash, after.next_expiry);
-                applied.ok_or_else(|| malformed("change"))
-            }
-            None => {
-                let entry = slot.get();
-                let expire_at = entry.expire_at();
-                let mut bytes =
-                    string::bytes(entry.value()).map_or(Vec::new(), std::borrow::Cow::into_owned);
-                string_op::apply_op(&mut bytes, op).ok_or_else(|| malformed("change"))?;
-                drop(held);
-                let mut held = keyspace.lock(Locks::One(key.hash));
-                let value = string::init(&bytes, string::Form::Grown);
-                let (partition, access) = (held.partition(key.hash), self.access());
-                put_entry(keyspace, partition, db, key, value, expire_at, access, bytes_delta);
-                Ok(())
-            }
-        }
+        Ok(())
     }
+}
+
+/// Applies a delta to the key's value in its place. A string in its entry is returned instead, as
+/// it is to be, with its expiry: it may need another form.
+pub(crate) fn update_entry(
+    keyspace: &Keyspace,
+    partition: &mut Partition,
+    db: DbId,
+    key: Key<'_>,
+    (kind, op): (ValueKind, &[u8]),
+    bytes_delta: &mut i64,
+) -> Result<Option<(Vec<u8>, u64)>, ApplyError> {
+    let malformed = |what| ApplyError::Malformed { what, key: readable(key.bytes) };
+    let database = &mut partition.dbs[usize::from(db)];
+    let local = database.table.local(key.hash.0);
+    let none = || ApplyError::NoSuchValue(readable(key.bytes));
+    let mut slot = database.table.get_mut(local, key.bytes).ok_or_else(none)?;
+    if types::kind_of(slot.get().value()) != kind {
+        return Err(none());
+    }
+    let Some(object) = slot.object_mut() else {
+        let entry = slot.get();
+        let bytes = string::bytes(entry.value());
+        let mut bytes = bytes.map_or(Vec::new(), std::borrow::Cow::into_owned);
+        string_op::apply_op(&mut bytes, op).ok_or_else(|| malformed("change"))?;
+        return Ok(Some((bytes, entry.expire_at())));
+    };
+    let before = Weight::of(object);
+    // A malformed op may still have changed something.
+    let applied = object.apply_op(op, keyspace.env());
+    let after = Weight::of(object);
+    *bytes_delta += database.reweigh(key.hash, before, after);
+    keyspace.note_element_expiry(key.hash, after.next_expiry);
+    applied.ok_or_else(|| malformed("change"))?;
+    Ok(None)
+}
+
+/// The library of a change.
+pub(crate) fn library_of(name: &[u8], body: &[u8]) -> Result<Library, ApplyError> {
+    let body = LibraryBody::decode(body).ok_or_else(|| ApplyError::Library(readable(name)))?;
+    Ok(Library::new(name, body))
 }
 
 /// Applies records, see [`Recovering::replay`].
@@ -414,7 +428,7 @@ impl Keyspace {
     }
 }
 
-fn readable(key: &[u8]) -> String {
+pub(crate) fn readable(key: &[u8]) -> String {
     let shown = key.escape_ascii().to_string();
     if shown.len() > 100 { format!("{}...", &shown[..100]) } else { shown }
 }

@@ -9,6 +9,7 @@ mod databases;
 mod events;
 pub(crate) mod evict;
 mod expiry;
+mod follow;
 mod grow;
 mod hashes;
 mod keys;
@@ -322,6 +323,13 @@ impl<'a> Tx<'a> {
         } else {
             append(Record::Changes(self.scratch.changes.as_bytes()))
         };
+        self.mark_touched(lsn);
+        (lsn, true)
+    }
+
+    /// Whoever reads what this has changed depends on `lsn`.
+    #[inline(always)]
+    fn mark_touched(&mut self, lsn: Lsn) {
         for &hash in &self.scratch.touched {
             self.locked.partition(hash).mark_changed(hash, lsn);
         }
@@ -330,7 +338,6 @@ impl<'a> Tx<'a> {
                 self.locked.at(index).mark_all_changed(lsn);
             }
         }
-        (lsn, true)
     }
 
     // ---- mounted spaces ----

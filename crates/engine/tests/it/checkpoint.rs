@@ -10,7 +10,7 @@ use ladon_engine::{
 };
 use ladon_record::{Change, Changes, DbId, FunctionFacts, LibraryBody, Lsn};
 use ladon_testkit::Random;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 fn keyspace() -> Keyspace {
@@ -29,12 +29,24 @@ struct Node {
     keyspace: Keyspace,
     records: RefCell<Vec<(Lsn, Vec<u8>)>>,
     scratch: RefCell<Scratch>,
+    /// Is given each record; how many it has.
+    follower: Keyspace,
+    followed: Cell<usize>,
+    followers_scratch: RefCell<Scratch>,
 }
 
 impl Node {
     fn new() -> Node {
         let (records, scratch) = (RefCell::default(), RefCell::default());
-        Node { keyspace: keyspace(), records, scratch }
+        let (follower, followers_scratch) = (keyspace(), RefCell::default());
+        Node {
+            keyspace: keyspace(),
+            records,
+            scratch,
+            follower,
+            followed: Cell::new(0),
+            followers_scratch,
+        }
     }
 
     fn reserved(&self) -> Lsn {
@@ -55,6 +67,13 @@ impl Node {
             self.records.borrow_mut().push((lsn, changes.to_vec()));
             lsn
         });
+        let scratch = &mut *self.followers_scratch.borrow_mut();
+        let records = self.records.borrow();
+        for (lsn, changes) in &records[self.followed.replace(records.len())..] {
+            self.follower.follow(*lsn, changes, scratch, FOLLOWED_MS).unwrap();
+            self.follower.add_used_bytes(std::mem::take(&mut scratch.counters.bytes_delta));
+            scratch.garbage.clear();
+        }
     }
 }
 
@@ -424,10 +443,17 @@ fn run(seed: u64, seen: &mut Seen) {
     assert!(dump(&restored) == dump(&node.keyspace), "seed {seed}: the keyspaces differ");
     assert!(libraries(&restored) == libraries(&node.keyspace), "seed {seed}: the libraries differ");
     assert_eq!(restored.library_bytes(), node.keyspace.library_bytes());
+    assert!(dump(&node.follower) == dump(&node.keyspace), "seed {seed}: the follower differs");
+    assert!(libraries(&node.follower) == libraries(&node.keyspace), "seed {seed}: the libraries");
+    let counted = node.follower.used_bytes();
+    assert_eq!(counted, freed_by_flushing(&node.follower), "seed {seed}: the follower's memory");
     assert_eq!(longest_idle(&restored), 0, "seed {seed}: what was loaded counts as used then");
     let counted = restored.used_bytes();
     assert_eq!(counted, freed_by_flushing(&restored), "seed {seed}: memory is accounted for");
 }
+
+/// When the follower is given records: to its clock, much has expired that has not to the other's.
+const FOLLOWED_MS: u64 = 5500;
 
 /// When the copies are loaded.
 const RESTORED_MS: u64 = 500_000_000;

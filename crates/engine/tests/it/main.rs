@@ -8,6 +8,8 @@ mod checkpoint;
 #[cfg(not(loom))]
 mod corpus;
 #[cfg(not(loom))]
+mod follow;
+#[cfg(not(loom))]
 mod foreign_keys;
 #[cfg(not(loom))]
 mod growing;
