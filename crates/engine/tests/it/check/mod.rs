@@ -23,8 +23,9 @@ const KEYS: [&[u8]; 4] = [b"a", b"b", b"", b"a longer key that no small entry ho
 /// One input.
 pub fn check(data: &[u8]) {
     let keyspace = keyspace();
-    let all_applied = apply_all(&keyspace, data);
+    let all_applied = apply_all(&keyspace, data, &mut |_, _| {});
     let found = dump(&keyspace);
+    check_followed(data, all_applied.then_some(&found));
     let loaded = saved_and_loaded(&keyspace);
     assert_eq!(dump(&loaded), found, "a checkpoint loads as the same data");
     assert_eq!(libraries(&loaded), libraries(&keyspace), "a checkpoint loads the same libraries");
@@ -47,8 +48,31 @@ fn keyspace() -> Keyspace {
     Keyspace::new(KeyspaceOptions { hash_seed: 5, databases: DATABASES })
 }
 
-/// Up to the first that is refused, as a start would end there; whether none was.
-fn apply_all(keyspace: &Keyspace, mut data: &[u8]) -> bool {
+/// What follows the same changes while clients could read comes to the same data.
+fn check_followed(data: &[u8], expected: Option<&Dump>) {
+    let (keyspace, followed) = (self::keyspace(), self::keyspace());
+    let mut scratch = Scratch::default();
+    let mut is_whole = true;
+    apply_all(&keyspace, data, &mut |lsn, record| {
+        // Records of spaces, and what a checkpoint has brought, cannot be followed.
+        is_whole &= record.is_some_and(|record| {
+            is_whole && followed.follow(lsn, record, &mut scratch, 0).is_ok()
+        });
+    });
+    followed.add_used_bytes(std::mem::take(&mut scratch.counters.bytes_delta));
+    if let Some(expected) = expected.filter(|_| is_whole) {
+        assert_eq!(&dump(&followed), expected, "what is followed is what is replayed");
+        check_account(&followed);
+    }
+}
+
+/// Up to the first that is refused, as a start would end there; whether none was. Each record is
+/// shown before it is applied, and each block.
+fn apply_all(
+    keyspace: &Keyspace,
+    mut data: &[u8],
+    show: &mut dyn FnMut(Lsn, Option<&[u8]>),
+) -> bool {
     let recovering = Recovering::new(keyspace, 0);
     let mut lsn = 0;
     while let [what, key, length, rest @ ..] = data {
@@ -63,19 +87,25 @@ fn apply_all(keyspace: &Keyspace, mut data: &[u8]) -> bool {
         let expire_at = if what & 0x80 == 0 { 0 } else { 1 << 41 };
         let put = Change::Put { db, key, expire_at, kind, body: bytes };
         let update = Change::Update { db, key, kind, op: bytes };
+        let mut record = |record: &[u8]| {
+            show(Lsn(lsn), Some(record));
+            recovering.replay((0, 1)).record(Lsn(lsn), record)
+        };
         let applied = match what & 7 {
-            0 => recovering.replay((0, 1)).record(Lsn(lsn), &encoded(put)),
-            1 | 2 => recovering.replay((0, 1)).record(Lsn(lsn), &encoded(update)),
-            3 => recovering.replay((0, 1)).record(Lsn(lsn), &encoded(Change::Delete { db, key })),
-            4 => {
-                let change = Change::Expire { db, key, expire_at };
-                recovering.replay((0, 1)).record(Lsn(lsn), &encoded(change))
-            }
-            5 => recovering.replay((0, 1)).record(Lsn(lsn), bytes),
+            0 => record(&encoded(put)),
+            1 | 2 => record(&encoded(update)),
+            3 => record(&encoded(Change::Delete { db, key })),
+            4 => record(&encoded(Change::Expire { db, key, expire_at })),
+            5 => record(bytes),
             // Blocks come before any record.
-            6 if lsn == 1 => recovering.block(&block(1), &encoded(put)),
-            7 if lsn == 1 => recovering.block(&block(0), &encoded(update)),
-            _ => recovering.replay((0, 1)).record(Lsn(lsn), &encoded(Change::FlushDb { db })),
+            6 | 7 if lsn == 1 => {
+                show(Lsn(lsn), None);
+                match what & 7 {
+                    6 => recovering.block(&block(1), &encoded(put)),
+                    _ => recovering.block(&block(0), &encoded(update)),
+                }
+            }
+            _ => record(&encoded(Change::FlushDb { db })),
         };
         if applied.is_err() {
             return false;
