@@ -5,7 +5,7 @@
 
 One core for the servers, their handshakes included; the other for polite clients (a PING every
 millisecond on a plain connection and on one with TLS, both established; a new one with TLS every
-half second) and, at low priority, for the storm. It holds as many half-open handshakes as it is
+half second, from the storm's address and from another one) and, at low priority, for the storm. It holds as many half-open handshakes as it is
 told, and opens each again that is closed. Kinds:
 
   silent    sends nothing
@@ -38,6 +38,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 cost = importlib.import_module("tls-cost")
 
 PORT = 17640
+# Where newcomers come from: as the storm, and from elsewhere.
+SOURCES = ["127.0.0.1", "127.0.0.2"]
 KINDS = ["silent", "begun", "partial", "whole"]
 # A record of a handshake, 16 kB, and in it the head of a ClientHello of 65,000 bytes.
 PARTIAL = (b"\x16\x03\x01\x40\x00\x01\x00\xfd\xe8" + bytes(0x3FFC) + (b"\x16\x03\x01\x40\x00" + bytes(0x4000)) * 3)[:60_000]
@@ -139,19 +141,19 @@ class Target:
         for connection in self.plain, self.tls:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def connect(self):
-        connection = socket.create_connection(("127.0.0.1", self.server.port + 1), timeout=10)
+    def connect(self, source="127.0.0.1"):
+        connection = socket.create_connection(("127.0.0.1", self.server.port + 1), timeout=10, source_address=(source, 0))
         return self.context.wrap_socket(connection, server_hostname="localhost")
 
     def rss_kb(self):
         with open(f"/proc/{self.server.process.pid}/statm") as file:
             return int(file.read().split()[1]) * 4
 
-    def newcomers(self, found, ends):
+    def newcomers(self, source, found, ends):
         while not ends.wait(0.5):
             began = time.perf_counter()
             try:
-                with self.connect() as connection:
+                with self.connect(source) as connection:
                     connection.sendall(b"PING\r\n")
                     connection.recv(100)
                     found.append((time.perf_counter() - began) * 1000)
@@ -160,9 +162,11 @@ class Target:
 
     def waits(self, seconds):
         """Waits for a PING on each connection and of newcomers, in milliseconds, and memory in KB."""
-        waits, newcomers, most, ends = ([], []), [], 0, threading.Event()
-        thread = threading.Thread(target=self.newcomers, args=(newcomers, ends))
-        thread.start()
+        waits, newcomers, most, ends = ([], []), ([], []), 0, threading.Event()
+        threads = [threading.Thread(target=self.newcomers, args=(source, found, ends))
+                   for source, found in zip(SOURCES, newcomers)]
+        for thread in threads:
+            thread.start()
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             for connection, found in zip((self.plain, self.tls), waits):
@@ -173,7 +177,8 @@ class Target:
             most = max(most, self.rss_kb())
             time.sleep(0.001)
         ends.set()
-        thread.join()
+        for thread in threads:
+            thread.join()
         return waits, newcomers, most
 
 
@@ -181,12 +186,13 @@ class Found:
     """What the rounds of a storm at a target have shown."""
 
     def __init__(self):
-        self.plain, self.tls, self.newcomers, self.rss_kb, self.rates = [], [], [], 0, []
+        self.plain, self.tls, self.newcomers, self.others, self.rss_kb, self.rates = [], [], [], [], 0, []
 
     def add(self, waits, newcomers, rss_kb, rate):
         self.plain += waits[0]
         self.tls += waits[1]
-        self.newcomers += newcomers
+        self.newcomers += newcomers[0]
+        self.others += newcomers[1]
         self.rss_kb = max(self.rss_kb, rss_kb)
         self.rates.append(rate)
 
@@ -264,7 +270,7 @@ def main():
     field = Field(arguments.binary, arguments.redis)
     try:
         print(f"{'storm':18}{'begun/s':>9}{'plain p99':>11}{'p99.9':>15}{'tls p99':>11}{'p99.9':>15}"
-              f"{'newcomers: median, worst':>28}{'MB':>6}")
+              f"{'newcomers: median, worst':>28}{'from elsewhere':>20}{'MB':>6}")
         for kind in arguments.kinds.split(","):
             found = {}
             for _ in range(arguments.rounds):
@@ -274,8 +280,8 @@ def main():
                 for values, base in (here.plain, found["control"].plain), (here.tls, found["control"].tls):
                     p999 = quantile(values, 0.999)
                     cells.append(f"{quantile(values, 0.99):>11.3f}{p999:>8.3f} ({p999 / quantile(base, 0.999):.2f})")
-                newcomers = f"{quantile(here.newcomers, 0.5):.1f}, {max(here.newcomers):.1f}"
-                print(f"{kind + ' ' + name:18}{here.rate():>9.0f}{''.join(cells)}{newcomers:>28}"
+                newcomers, others = (f"{quantile(found, 0.5):.1f}, {max(found):.1f}" for found in (here.newcomers, here.others))
+                print(f"{kind + ' ' + name:18}{here.rate():>9.0f}{''.join(cells)}{newcomers:>28}{others:>20}"
                       f"{here.rss_kb >> 10:>6}", flush=True)
     finally:
         field.stop()

@@ -30,8 +30,9 @@ def stormed(bench, kind):
 
     def said(name, grown_kb):
         here = found[name]
-        return "%s: %.1f and %.1f ms, newcomers %.0f ms, +%d MB, %d/s" % (
-            name, *p999(name), storm.quantile(here.newcomers, 0.5), grown_kb >> 10, here.rate())
+        return "%s: %.1f and %.1f ms, newcomers %.0f ms, from elsewhere %.0f ms, +%d MB, %d/s" % (
+            name, *p999(name), *(storm.quantile(found, 0.5) for found in (here.newcomers, here.others)), grown_kb >> 10,
+            here.rate())
     grown = [found[target.server.name].rss_kb - before for target, before in zip(field.targets, before)]
     is_right = (all(here <= max(1.5 * calm, FLOOR_MS) for here, calm in zip(p999("ladon"), p999("control")))
                 and grown[0] <= GROWN_KB)

@@ -2,6 +2,7 @@
 //! of both.
 
 use crate::handshake::Handshake;
+use crate::sources::{Source, Sources};
 use ladon_net::{CloseReason, ConnId, ConnInfo, Outgoing, Sink};
 use ladon_platform::{Clock as _, Seldom, SystemClock, seldom};
 use std::collections::VecDeque;
@@ -10,6 +11,16 @@ use std::time::{Duration, Instant};
 
 /// How long a peer may take to begin its handshake, and then to end it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Connections whose handshake is not done, at most. Each has a descriptor.
+pub const HALF_OPEN_MAX: usize = 1024;
+
+/// How long a peer may take to send something, and to go on, before it can be closed for others. A
+/// crowd of clients on a slow machine needs it; sources that look like a storm do not get it.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Connections of few that are passed over in a search for one of many, so that it ends soon.
+const LOOKED_AT_MAX: usize = 32;
 
 /// Bytes of a peer that may wait for the thread; a read of the backend and more than a handshake
 /// needs.
@@ -26,6 +37,7 @@ const SHARE_BYTES: usize = (16 << 10) + 5;
 pub(crate) struct HalfOpen {
     pub(crate) conn: ConnId,
     pub(crate) info: ConnInfo,
+    pub(crate) source: Source,
     /// Bytes that the handshake has not seen.
     pub(crate) bytes: Vec<u8>,
     /// Once it has begun.
@@ -54,8 +66,8 @@ pub(crate) enum End {
 pub(crate) struct Table {
     pub(crate) by_slot: Vec<Option<Box<HalfOpen>>>,
     pub(crate) count: usize,
-    /// Have sent something for the first time.
-    pub(crate) to_begin: VecDeque<ConnId>,
+    /// Where they come from, and those that have sent something for the first time.
+    pub(crate) sources: Sources,
     /// Have answered.
     pub(crate) to_go_on: VecDeque<ConnId>,
     /// What they were sent has left.
@@ -64,8 +76,8 @@ pub(crate) struct Table {
     /// that are gone stay until their deadline.
     pub(crate) silent: VecDeque<(Instant, ConnId)>,
     pub(crate) begun: VecDeque<(Instant, ConnId)>,
-    /// Those of the others that had an answer, each once, and had sent nothing after it then.
-    pub(crate) answered: VecDeque<ConnId>,
+    /// When those of the others were answered that had sent nothing after it then, each once.
+    pub(crate) answered: VecDeque<(Instant, ConnId)>,
     pub(crate) accepted: Vec<(OwnedFd, ConnInfo)>,
     /// Bytes of all peers that wait for more.
     held_bytes: usize,
@@ -84,9 +96,12 @@ impl Table {
             self.by_slot.resize_with(slot + 1, || None);
         }
         let deadline = Instant::now() + PATIENCE;
+        let source = Source::of(&info.peer);
+        self.sources.insert(source);
         self.by_slot[slot] = Some(Box::new(HalfOpen {
             conn,
             info,
+            source,
             bytes: Vec::new(),
             handshake: None,
             is_queued: false,
@@ -105,32 +120,114 @@ impl Table {
         let removed = self.by_slot.get_mut(conn.slot as usize)?.take();
         if let Some(removed) = &removed {
             self.count -= 1;
+            self.sources.remove(removed.source);
             self.held_bytes -= removed.held_bytes;
         }
         removed
     }
 
     /// How many wait for the thread.
-    pub(crate) fn queued(&self) -> usize {
-        self.to_begin.len() + self.to_go_on.len()
+    fn queued(&self) -> usize {
+        self.sources.to_begin() + self.to_go_on.len()
     }
 
-    /// The one to close for another: the oldest that has sent nothing, else of those that were
-    /// answered and do not go on, else of all.
-    pub(crate) fn oldest(&mut self) -> Option<ConnId> {
-        while let Some((at, conn)) = self.silent.pop_front() {
-            if self.get(conn).is_some_and(|half_open| half_open.deadline == at) {
-                return Some(conn);
-            }
+    /// How many may be let in without harm to those who only need more time.
+    pub(crate) fn room(&mut self, now: Instant) -> usize {
+        if self.sources.is_a_storm(HALF_OPEN_MAX) && self.queued() < 2 * HALF_OPEN_MAX {
+            // Those behind the storm have to be reached. The storm makes room itself.
+            return HALF_OPEN_MAX;
         }
-        while let Some(conn) = self.answered.pop_front() {
-            let Some(half_open) = self.get(conn) else { continue };
+        while let Some((at, conn)) = self.silent.front().copied()
+            && self.get(conn).is_none_or(|half_open| half_open.deadline != at)
+        {
+            self.silent.pop_front();
+        }
+        while let Some((_, conn)) = self.answered.front().copied()
+            && self.get(conn).is_none_or(|half_open| half_open.is_queued)
+        {
+            self.leave_answered();
+        }
+        let silent = self.silent.partition_point(|(at, _)| *at + GRACE <= now + PATIENCE);
+        let answered = self.answered.partition_point(|(at, _)| *at + GRACE <= now);
+        // Those that hung up are still in the queues.
+        let taken = self.count.max(self.queued());
+        HALF_OPEN_MAX.saturating_sub(taken) + silent + answered
+    }
+
+    fn leave_answered(&mut self) {
+        if let Some((_, conn)) = self.answered.pop_front()
+            && let Some(half_open) = self.get(conn)
+        {
             half_open.is_answered = false;
-            if !half_open.is_queued {
-                return Some(conn);
-            }
         }
-        self.begun.pop_front().map(|(_, conn)| conn)
+    }
+
+    /// The one to close for another of this source, if there is one: the oldest that has sent
+    /// nothing for a while, else of those that were answered and do not go on; of these first one
+    /// whose source has more than others have. Else, if the newcomer's has not, one that waits and
+    /// whose source has the most.
+    pub(crate) fn one_to_close(&mut self, newcomer: Source, now: Instant) -> Option<ConnId> {
+        let mut queue = std::mem::take(&mut self.silent);
+        let of = |(at, conn): &(Instant, ConnId)| (*conn, *at - PATIENCE + GRACE);
+        let found = self.first_of_many(&mut queue, now, of, |half_open, ends| {
+            half_open.deadline == ends - GRACE + PATIENCE
+        });
+        self.silent = queue;
+        if found.is_some() {
+            return found;
+        }
+        let mut queue = std::mem::take(&mut self.answered);
+        let of = |(at, conn): &(Instant, ConnId)| (*conn, *at + GRACE);
+        let found = self.first_of_many(&mut queue, now, of, |half_open, _| {
+            half_open.is_answered &= !half_open.is_queued;
+            half_open.is_answered
+        });
+        self.answered = queue;
+        if found.is_some() || self.sources.has_more_than_others(newcomer, HALF_OPEN_MAX) {
+            return found;
+        }
+        self.sources.last_of_most(HALF_OPEN_MAX)
+    }
+
+    /// Takes out of a queue the first whose grace is over and whose source has more than others
+    /// have, or else the first whose grace is over. A source that looks like a storm has no grace.
+    /// `of` says an entry's connection and the grace's end, `is_current` whether it is still true.
+    fn first_of_many(
+        &mut self,
+        queue: &mut VecDeque<(Instant, ConnId)>,
+        now: Instant,
+        of: impl Fn(&(Instant, ConnId)) -> (ConnId, Instant),
+        is_current: impl Fn(&mut HalfOpen, Instant) -> bool,
+    ) -> Option<ConnId> {
+        let (mut left, mut found) = (Vec::new(), None);
+        while left.len() < LOOKED_AT_MAX
+            && let Some(entry) = queue.pop_front()
+        {
+            let (conn, grace_ends) = of(&entry);
+            let Some(half_open) = self.get(conn) else { continue };
+            if !is_current(half_open, grace_ends) {
+                continue;
+            }
+            let source = half_open.source;
+            if self.sources.has_more_than_others(source, HALF_OPEN_MAX)
+                && (grace_ends <= now || self.sources.is_suspect(source))
+            {
+                found = Some(conn);
+                break;
+            }
+            left.push(entry);
+        }
+        let is_over = |entry: &(Instant, ConnId)| of(entry).1 <= now;
+        if found.is_none() && left.first().is_some_and(is_over) {
+            found = Some(of(&left.remove(0)).0);
+        }
+        for entry in left.into_iter().rev() {
+            queue.push_front(entry);
+        }
+        if let Some(half_open) = found.and_then(|conn| self.get(conn)) {
+            half_open.is_answered = false;
+        }
+        found
     }
 
     /// Counts what a connection's peer has sent and nobody could use yet. Returns whether that is
@@ -151,6 +248,8 @@ impl Table {
             half_open.ends = Some(End::Failed);
             half_open.bytes = Vec::new();
             half_open.handshake = None;
+            let source = half_open.source;
+            self.sources.given_up(source);
             self.recount(conn);
             self.sent.push(conn);
         }
@@ -183,13 +282,14 @@ impl Sink for Table {
         if std::mem::replace(&mut half_open.is_queued, true) {
             return;
         }
+        let source = half_open.source;
         if is_first {
             let deadline = Instant::now() + PATIENCE;
             half_open.deadline = deadline;
             self.begun.push_back((deadline, conn));
         }
         match begins {
-            true => self.to_begin.push_back(conn),
+            true => self.sources.push(source, conn),
             false => self.to_go_on.push_back(conn),
         }
     }
@@ -226,8 +326,42 @@ mod tests {
     use ladon_net::PeerAddr;
 
     fn info() -> ConnInfo {
-        let nobody = || PeerAddr::Tcp(([127, 0, 0, 1], 1).into());
-        ConnInfo { peer: nobody(), local: nobody(), fd: 0, listener: 0 }
+        info_of(1)
+    }
+
+    fn info_of(host: u8) -> ConnInfo {
+        let address = || PeerAddr::Tcp(([127, 0, 0, host], 1).into());
+        ConnInfo { peer: address(), local: address(), fd: 0, listener: 0 }
+    }
+
+    #[test]
+    fn who_has_more_than_others_makes_room_first() {
+        let mut table = Table::default();
+        let conn = |slot: u32| ConnId { slot, generation: 0 };
+        table.insert(conn(0), info_of(2));
+        for slot in 1..HALF_OPEN_MAX as u32 {
+            table.insert(conn(slot), info_of(1));
+        }
+        let (few, many) = (Source::of(&info_of(2).peer), Source::of(&info_of(1).peer));
+        let now = Instant::now();
+        assert_eq!(
+            (table.room(now), table.one_to_close(few, now)),
+            (0, None),
+            "all have just come"
+        );
+        let later = now + GRACE;
+        assert_eq!(table.room(later), HALF_OPEN_MAX);
+        for expected in 1..4 {
+            assert_eq!(table.one_to_close(many, later), Some(conn(expected)));
+            table.remove(conn(expected));
+        }
+        // All that are left wait for the thread but the one that has few.
+        for slot in 4..HALF_OPEN_MAX as u32 {
+            table.received(conn(slot), b"hello");
+        }
+        assert_eq!(table.one_to_close(few, now), Some(conn(HALF_OPEN_MAX as u32 - 1)));
+        assert_eq!(table.one_to_close(many, now), None, "it may not take from those with few");
+        assert_eq!(table.one_to_close(many, later), Some(conn(0)));
     }
 
     #[test]
@@ -241,19 +375,20 @@ mod tests {
         for &conn in &ids[..3] {
             table.received(conn, b"hello");
         }
+        let now = Instant::now();
         for &conn in &ids[1..3] {
             let half_open = table.get(conn).unwrap();
             (half_open.is_queued, half_open.is_answered) = (false, true);
-            table.answered.push_back(conn);
+            table.answered.push_back((now, conn));
         }
         table.received(ids[2], b"more");
+        let source = Source::of(&info().peer);
         let mut order = Vec::new();
-        while let Some(conn) = table.oldest() {
-            if table.remove(conn).is_some() {
-                order.push(conn.slot);
-            }
+        while let Some(conn) = table.one_to_close(source, now + GRACE) {
+            table.remove(conn);
+            order.push(conn.slot);
         }
-        assert_eq!(order, [3, 1, 0, 2]);
+        assert_eq!(order, [3, 1], "those that wait for the thread stay");
     }
 
     #[test]

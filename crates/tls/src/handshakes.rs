@@ -3,23 +3,23 @@
 //!
 //! A handshake costs some hundred microseconds of cryptography. So they run here, at low priority,
 //! and no more of them begin in a second than the setting allows. Half-open ones are bounded in
-//! number and in time; when there are too many, those go first that have sent nothing.
+//! number and in time; when there are too many, those go first that have sent nothing, of the
+//! addresses that have the most.
 
 use crate::config::Config;
+pub use crate::half_open::HALF_OPEN_MAX;
 use crate::half_open::{End, PATIENCE, Table, tell_of_refusal};
 use crate::handshake::{Handshake, HandshakeError};
 use crate::rate::Rate;
 use crate::records::RecordError;
 use crate::session::Session;
+use crate::sources::Source;
 use arc_swap::ArcSwap;
 use ladon_net::{Backend as _, ConnId, ConnInfo, Listener, MioBackend, Waker};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-
-/// Connections whose handshake is not done, at most. Each has a descriptor.
-pub const HALF_OPEN_MAX: usize = 1024;
 
 /// Steps between two looks at the sockets, so that answers are noticed soon.
 const STEPS_PER_TURN: usize = 8;
@@ -118,13 +118,21 @@ impl Handshakes {
         let timeout = self.timeout();
         self.accepts.count(self.per_second() * ACCEPTS_PER_HANDSHAKE);
         // Who waits for this thread is not closed for others; those wait in the kernel's queue.
-        let room = HALF_OPEN_MAX.saturating_sub(self.table.queued());
-        let most = self.accepts.allowed().min(room);
-        self.backend.limit_accepts(most, Instant::now() + ACCEPT_PAUSE);
+        let now = Instant::now();
+        let most = self.accepts.allowed().min(self.table.room(now));
+        self.backend.limit_accepts(most, now + ACCEPT_PAUSE);
         self.backend.poll(&mut self.table, timeout)?;
         for (socket, info) in std::mem::take(&mut self.table.accepted) {
             self.accepts.take();
-            self.make_room();
+            let source = Source::of(&info.peer);
+            if self.table.sources.is_full(source, HALF_OPEN_MAX) {
+                tell_of_refusal(&info, "its address has too many others that do not go on");
+                continue;
+            }
+            if !self.make_room(source) {
+                tell_of_refusal(&info, "there are too many others that wait as well");
+                continue;
+            }
             let conn = self.backend.adopt(socket);
             self.table.insert(conn, info);
         }
@@ -144,7 +152,7 @@ impl Handshakes {
         let fronts = [self.table.silent.front(), self.table.begun.front()];
         let deadline = fronts.into_iter().flatten().map(|(at, _)| *at).min();
         let until = deadline.map(|at| at.saturating_duration_since(now));
-        if self.table.to_begin.is_empty() {
+        if self.table.sources.to_begin() == 0 {
             return until;
         }
         let per_second = self.per_second();
@@ -167,7 +175,7 @@ impl Handshakes {
             if self.begins.allowed() == 0 {
                 return;
             }
-            let Some(conn) = self.table.to_begin.pop_front() else { return };
+            let Some(conn) = self.table.sources.pop() else { return };
             if self.advance(conn, give) {
                 self.begins.take();
             }
@@ -204,9 +212,13 @@ impl Handshakes {
                 tell_of_refusal(&half_open.info, &format!("{error}{hint}"));
             }
         }
+        let failed = (half_open.ends == Some(End::Failed)).then_some(half_open.source);
         half_open.out.extend_from_slice(&out);
         if !std::mem::replace(&mut half_open.is_answered, true) {
-            self.table.answered.push_back(conn);
+            self.table.answered.push_back((Instant::now(), conn));
+        }
+        if let Some(source) = failed {
+            self.table.sources.given_up(source);
         }
         self.table.recount(conn);
         self.settle(conn, give);
@@ -229,6 +241,10 @@ impl Handshakes {
             Some(End::Failed) => self.backend.close(conn),
             Some(End::Established) => {
                 let Some(socket) = self.backend.release(conn) else { return };
+                let Some(source) = self.table.get(conn).map(|half_open| half_open.source) else {
+                    return;
+                };
+                self.table.sources.established(source);
                 let Some(half_open) = self.table.remove(conn) else { return };
                 let Some(handshake) = half_open.handshake else { return };
                 let mut session = handshake.finish();
@@ -239,16 +255,19 @@ impl Handshakes {
         }
     }
 
-    /// Closes the oldest connection if there are too many: one that has sent nothing, if there is
-    /// one, or else one that does not go on.
-    fn make_room(&mut self) {
+    /// Closes a connection if there are too many for another of this source. Returns whether there
+    /// is room now.
+    fn make_room(&mut self, newcomer: Source) -> bool {
         while self.table.count >= HALF_OPEN_MAX {
-            let Some(conn) = self.table.oldest() else { return };
+            let Some(conn) = self.table.one_to_close(newcomer, Instant::now()) else {
+                return false;
+            };
             if let Some(half_open) = self.table.get(conn) {
                 tell_of_refusal(&half_open.info, "there are too many others that wait as well");
                 self.drop_connection(conn);
             }
         }
+        true
     }
 
     /// Closes the connections whose time is up.
@@ -287,6 +306,9 @@ impl Handshakes {
 
     /// Closes a connection at once: with its descriptor it makes room for another.
     fn drop_connection(&mut self, conn: ConnId) {
+        if let Some(source) = self.table.get(conn).map(|half_open| half_open.source) {
+            self.table.sources.given_up(source);
+        }
         self.table.remove(conn);
         drop(self.backend.release(conn));
     }

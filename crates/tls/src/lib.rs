@@ -26,6 +26,7 @@ mod peer;
 mod rate;
 mod records;
 mod session;
+mod sources;
 mod tickets;
 
 #[cfg(test)]
