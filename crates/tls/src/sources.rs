@@ -5,7 +5,7 @@
 
 use ladon_net::{ConnId, PeerAddr};
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr};
 
 /// Clients that did not go on before a source is suspected of a storm.
 const GIVEN_UP_MIN: usize = 64;
@@ -157,6 +157,7 @@ impl Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::SocketAddr;
 
     fn source(text: &str) -> Source {
         Source::of(&PeerAddr::Tcp(SocketAddr::new(text.parse().unwrap(), 1)))
