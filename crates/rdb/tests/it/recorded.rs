@@ -1,12 +1,17 @@
-//! Files that a real redis-server 7.0.15 wrote (`fixtures/make.py`).
+//! Files that real servers wrote (`fixtures/make.py`): of redis-server 7.0.15, and of older and newer
+//! ones.
 
-use ladon_rdb::{Field, StreamId, Value};
+use ladon_rdb::{Field, Stream, StreamId, Value, Version};
 
 use crate::check;
 use crate::common::{Contents, contents, ordered};
 
 pub const COMPRESSED: &[u8] = include_bytes!("fixtures/redis-7.0.rdb");
 pub const PLAIN: &[u8] = include_bytes!("fixtures/redis-7.0-plain.rdb");
+
+const REDIS_6_2: &[u8] = include_bytes!("fixtures/redis-6.2.rdb");
+const REDIS_8_0: &[u8] = include_bytes!("fixtures/redis-8.0.rdb");
+const VALKEY_9_1: &[u8] = include_bytes!("fixtures/valkey-9.1.rdb");
 
 fn read(file: &[u8]) -> Contents {
     contents(file).unwrap()
@@ -153,9 +158,126 @@ fn streams() {
     assert_eq!((empty.entries.len(), empty.groups.len()), (0, 1));
 }
 
+/// What is the same whenever and by whichever version a stream was filled.
+fn of_stream(stream: &Stream) -> Vec<String> {
+    let groups = stream.groups.iter().map(|group| {
+        let pending: Vec<StreamId> = group.pending.iter().map(|pending| pending.id).collect();
+        let consumers: Vec<_> =
+            group.consumers.iter().map(|it| (it.head.name.escape_ascii(), &it.pending)).collect();
+        format!("{:?} {} {pending:?} {consumers:?}", group.head.name, group.head.last_id.ms)
+    });
+    let entries = stream.entries.iter().map(|entry| format!("{entry:?}"));
+    entries.chain(groups).chain([format!("{:?}", stream.state.last_id)]).collect()
+}
+
+#[test]
+fn other_versions_wrote_the_same() {
+    let known = read(COMPRESSED);
+    for (file, version, more) in [(REDIS_6_2, 9, 0), (REDIS_8_0, 12, 3), (VALKEY_9_1, 80, 3)] {
+        let contents = read(file);
+        assert_eq!(contents.version, version);
+        assert_eq!(contents.functions.len(), usize::from(version > 9));
+        assert_eq!(contents.keys.len(), known.keys.len() + more, "version {version}");
+        for (at, (key, value)) in &known.keys {
+            let (their_key, theirs) = &contents.keys[at];
+            assert_eq!(key.expires_at_ms, their_key.expires_at_ms, "{at:?}");
+            match (ordered(value), ordered(theirs)) {
+                (Value::Stream(ours), Value::Stream(theirs)) => {
+                    assert_eq!(of_stream(&ours), of_stream(&theirs), "version {version}");
+                }
+                (ours, theirs) => assert_eq!(ours, theirs, "{at:?} of version {version}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn other_versions_have_encodings_of_their_own() {
+    let forms = [
+        "list:small",
+        "zset:small",
+        "hash:small",
+        "stream:groups",
+        "set:small",
+        "expiring:small",
+        "expiring:large",
+    ];
+    for (file, encodings) in [
+        (
+            REDIS_6_2,
+            &["list (quicklist)", "zset (ziplist)", "hash (ziplist)", "stream (listpacks)"][..],
+        ),
+        (
+            REDIS_8_0,
+            &[
+                "list (quicklist 2)",
+                "zset (listpack)",
+                "hash (listpack)",
+                "stream (listpacks 3)",
+                "set (listpack)",
+                "hash (listpack with expiry)",
+                "hash (metadata)",
+            ],
+        ),
+        (
+            VALKEY_9_1,
+            &[
+                "list (quicklist 2)",
+                "zset (listpack)",
+                "hash (listpack)",
+                "stream (listpacks 3)",
+                "set (listpack)",
+                "hash (with expiry, of Valkey)",
+                "hash (with expiry, of Valkey)",
+            ],
+        ),
+    ] {
+        let contents = read(file);
+        for (key, encoding) in forms.iter().zip(encodings) {
+            assert_eq!(contents.encoding(key), *encoding, "{key}");
+        }
+    }
+}
+
+#[test]
+fn fields_expire() {
+    for file in [REDIS_8_0, VALKEY_9_1] {
+        let contents = read(file);
+        for (key, count) in [("expiring:small", 3), ("expiring:large", 600)] {
+            let expected = (0..count).map(|n| Field {
+                name: format!("field-{n}").into(),
+                value: n.to_string().into(),
+                expires_at_ms: [4_000_000_000_123, 4_000_000_000_456].get(n).copied(),
+            });
+            let expected = ordered(&Value::Hash(expected.collect()));
+            assert_eq!(ordered(contents.value(key)), expected, "{key}");
+        }
+    }
+}
+
+/// As each version writes them.
+#[test]
+fn other_versions_are_written_and_read_again() {
+    for (file, version) in [
+        (REDIS_6_2, Version::Redis9),
+        (COMPRESSED, Version::Redis10),
+        (REDIS_8_0, Version::Redis12),
+        (VALKEY_9_1, Version::Valkey80),
+    ] {
+        for (at, (key, value)) in &read(file).keys {
+            let mut writer = ladon_rdb::Writer::new(Vec::new(), version).unwrap();
+            writer.key(&key.name, &ladon_rdb::KeyFacts::default(), value).unwrap();
+            let again = read(&writer.finish().unwrap());
+            let (_, again) = again.keys.into_values().next().unwrap();
+            let known = |value| check::known_to(value, version);
+            assert_eq!(known(&again), known(value), "{at:?} by {version:?}");
+        }
+    }
+}
+
 #[test]
 fn what_was_read_is_written_and_read_again() {
-    for file in [COMPRESSED, PLAIN] {
+    for file in [COMPRESSED, PLAIN, REDIS_6_2, REDIS_8_0, VALKEY_9_1] {
         for (_, value) in read(file).keys.values() {
             check::survives(value);
         }
