@@ -44,6 +44,11 @@ impl Expires {
         self.0.first().copied()
     }
 
+    /// An index of the first one, whatever their number: that there is one, and when it is due.
+    pub(crate) fn first_alone(&self) -> Expires {
+        Expires(self.first().into_iter().collect())
+    }
+
     /// When the last key expires.
     pub(crate) fn last(&self) -> Option<u64> {
         self.0.last().map(|&(at, _)| at)

@@ -2,7 +2,7 @@
 
 use crate::live::{call, error, ok, on_both_backends, pong, rss_bytes};
 use ladon_crash::{Client, Server};
-use ladon_rdb::{Element, Event, Reader};
+use ladon_rdb::{Element, Event, Field, Reader};
 use ladon_resp::client::Value;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -36,11 +36,13 @@ fn dump_of(server: &Server, options: &[(&str, &str)]) -> Vec<u8> {
     dumped(client.stream())
 }
 
-/// What a file holds: by database and key, the expiry and the number of elements; and the functions.
+/// What a file holds: by database and key, the expiry and the number of elements; the functions, and
+/// the fields that expire.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Held {
     keys: BTreeMap<(u64, Vec<u8>), (Option<i64>, usize)>,
     functions: usize,
+    expiring_fields: usize,
 }
 
 fn held(file: &[u8]) -> Held {
@@ -58,6 +60,10 @@ fn held(file: &[u8]) -> Held {
             Event::Element(element) => {
                 let bytes = match element {
                     Element::StringPart(part) => part.len(),
+                    Element::Field(Field { expires_at_ms: Some(4_000_000_000_000), .. }) => {
+                        held.expiring_fields += 1;
+                        1
+                    }
                     _ => 1,
                 };
                 let name = key.as_ref().expect("a key before its elements");
@@ -89,6 +95,14 @@ fn everything_is_in_the_dump() {
             words.extend(members.iter().map(String::as_str));
             call(&mut client, &words);
         }
+        for (key, count) in [("hash", 3), ("large hash", 3000)] {
+            let fields: Vec<String> = (0..2 * count).map(|n| format!("{n}")).collect();
+            let mut words = vec!["HSET", key];
+            words.extend(fields.iter().map(String::as_str));
+            call(&mut client, &words);
+            let words = ["HPEXPIREAT", key, "4000000000000", "FIELDS", "2", "0", "2"];
+            call(&mut client, &words);
+        }
         let code = "#!lua name=l\nredis.register_function('f', function() return 1 end)";
         call(&mut client, &["FUNCTION", "LOAD", code]);
         let mut all: BTreeMap<(u64, Vec<u8>), (Option<i64>, usize)> = (0..3000)
@@ -97,7 +111,9 @@ fn everything_is_in_the_dump() {
         all.insert((0, b"expiring".to_vec()), (Some(4_000_000_000_000), 1));
         all.insert((0, b"long".to_vec()), (None, 5 << 20));
         all.insert((9, b"large".to_vec()), (None, 20_000));
-        let expected = Held { keys: all, functions: 1 };
+        all.insert((9, b"hash".to_vec()), (None, 3));
+        all.insert((9, b"large hash".to_vec()), (None, 3000));
+        let expected = Held { keys: all, functions: 1, expiring_fields: 4 };
         let capa = ("capa", "eof");
         assert_eq!(held(&dump_of(server, &[capa, ("rdb-only", "1")])), expected);
         let functions = held(&dump_of(server, &[capa, ("rdb-filter-only", "functions")]));

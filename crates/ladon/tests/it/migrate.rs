@@ -98,7 +98,15 @@ fn keys_of_every_type_go_to_another_ladon() {
             words.extend(members.iter().map(String::as_str));
             call(&mut here, &words);
         }
-        let keys = ["text", "number", "list", "set", "hash", "sorted", "stream", "long", "large"];
+        let fields: Vec<String> = (0..6000).map(|n| format!("{n}")).collect();
+        let mut words = vec!["HSET", "fields"];
+        words.extend(fields.iter().map(String::as_str));
+        call(&mut here, &words);
+        let expiry = ["HPEXPIREAT", "fields", "4000000000000", "FIELDS", "1", "2"];
+        call(&mut here, &expiry);
+        let keys = [
+            "text", "number", "list", "set", "hash", "sorted", "stream", "long", "large", "fields",
+        ];
         let mut rest = vec!["", "3", LONG_MS, "KEYS", "missing"];
         rest.extend(keys);
         assert_eq!(migrate(&mut here, &port, &rest), ok());
@@ -114,6 +122,9 @@ fn keys_of_every_type_go_to_another_ladon() {
         assert_eq!(call(&mut there, &["GET", "long"]), bulk(&long));
         assert_eq!(call(&mut there, &["SCARD", "large"]), Value::Integer(20_000));
         assert_eq!(call(&mut there, &["SISMEMBER", "large", "member:7:999"]), Value::Integer(1));
+        let times = call(&mut there, &["HPEXPIRETIME", "fields", "FIELDS", "2", "0", "2"]);
+        let expected = [Value::Integer(-1), Value::Integer(4_000_000_000_000)];
+        assert_eq!(times, Value::Array(expected.to_vec()));
         assert_eq!(call(&mut there, &["ZSCORE", "sorted", "m"]), bulk("1.5"));
         assert_eq!(call(&mut there, &["XLEN", "stream"]), Value::Integer(1));
         // The connection is kept, and it is nobody's who logs in.

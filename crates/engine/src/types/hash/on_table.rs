@@ -22,9 +22,10 @@ impl OnTable {
         OnTable { table, expires: Expires::default() }
     }
 
-    /// A frozen copy; see [`Table::freeze`]. It does not know which field expires next.
+    /// A frozen copy; see [`Table::freeze`]. Of the fields that
+    /// expire, it knows when the first one does.
     pub(super) fn freeze(&mut self) -> OnTable {
-        OnTable { table: self.table.freeze(), expires: Expires::default() }
+        OnTable { table: self.table.freeze(), expires: self.expires.first_alone() }
     }
 
     /// Bytes of memory, itself included.
