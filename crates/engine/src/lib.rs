@@ -32,6 +32,7 @@ mod prefetch_target;
 mod preparation;
 mod preparation_limits;
 mod save;
+mod saved_bytes;
 mod space;
 mod sync_primitives;
 mod table;
@@ -60,6 +61,7 @@ pub use prefetch_target::{AccessedPart, Ahead, PartAhead};
 pub use preparation::{Preparation, Progress};
 pub use preparation_limits::PreparationLimits;
 pub use save::{SaveCursor, SavedBlock};
+pub use saved_bytes::SavedBytes;
 pub use space::{
     ADMIN, AllRights, Catalog, DefinitionRights, DefinitionTurn, GUEST, Grant, MOUNTS_DATABASE,
     Mount, ObjectKind, PUBLIC, Privilege, RightsObject, SUPER, SpaceCell, SpaceTx, Spaces,

@@ -25,6 +25,7 @@
 use crate::keyspace::{Keyspace, Locks};
 use crate::libraries::Library;
 use crate::partition::{PARTITION_BITS, PARTITIONS};
+use crate::saved_bytes::SavedBytes;
 use crate::space::SpaceCursor;
 use crate::table::entry::ValueRef;
 use crate::types;
@@ -87,7 +88,7 @@ pub struct SavedBlock {
 }
 
 impl Keyspace {
-    /// Saves the segment or the piece at `cursor`: appends changes to `out` (a `Put` for each key
+    /// Saves the segment or the piece at `cursor`: adds changes to `out`, which is empty (a `Put` for each key
     /// of a segment, one `Update` for a piece, a `Library` for each library), advances the cursor,
     /// and returns what was saved; `None` if nothing is left.
     ///
@@ -98,7 +99,7 @@ impl Keyspace {
         cursor: &mut SaveCursor,
         begin: Lsn,
         reserved: impl Fn() -> Lsn,
-        out: &mut Vec<u8>,
+        out: &mut SavedBytes,
     ) -> Option<SavedBlock> {
         while let Some(large) = cursor.large.pop() {
             let (block, rest) = self.save_large(large, cursor.piece, &reserved, out);
@@ -109,6 +110,7 @@ impl Keyspace {
         }
         loop {
             if cursor.db >= self.databases() {
+                let out = &mut out.changes;
                 let block = self.save_libraries(cursor, &reserved, out);
                 return block.or_else(|| self.save_spaces(&mut cursor.spaces, &reserved, out));
             }
@@ -135,7 +137,7 @@ impl Keyspace {
                 }
                 if is_here {
                     keys += 1;
-                    Change::Put { db, key, expire_at, kind, body: &body }.encode(out);
+                    Change::Put { db, key, expire_at, kind, body: &body }.encode(&mut out.changes);
                 }
             });
             let lsn = reserved();
@@ -195,20 +197,17 @@ impl Keyspace {
         large: LargeValue,
         piece: usize,
         reserved: impl Fn() -> Lsn,
-        out: &mut Vec<u8>,
+        out: &mut SavedBytes,
     ) -> (Option<SavedBlock>, Option<LargeValue>) {
         match large.rest {
             Rest::Ranges(from) => {
-                let block = self.save_piece(&large, from, piece, reserved, out);
+                let block = self.save_piece(&large, from, piece, reserved, &mut out.changes);
                 let next = block.and_then(|block| block.hash_last.checked_add(1));
                 let rest = next.map(|next| LargeValue { rest: Rest::Ranges(next), ..large });
                 (block, rest)
             }
-            Rest::Snapshot(block, encode) => {
-                let (db, expire_at, kind) = (large.db, large.expire_at, large.kind);
-                let mut body = Vec::new();
-                encode(&mut body);
-                Change::Put { db, key: &large.key, expire_at, kind, body: &body }.encode(out);
+            Rest::Snapshot(block, body) => {
+                out.put_snapshot((large.db, &large.key), large.expire_at, large.kind, body);
                 (block.map(|block| SavedBlock { keys: 1, ..block }), None)
             }
         }

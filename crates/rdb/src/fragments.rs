@@ -174,6 +174,30 @@ mod tests {
     }
 
     #[test]
+    fn the_first_part_of_a_long_string_has_room_for_all_if_it_is_there() {
+        let mut writer = Writer::new(Vec::new(), Version::Redis10).unwrap();
+        let long =
+            Value::String((0..1_000_000_u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect());
+        writer.key(b"long", &KeyFacts::default(), &long).unwrap();
+        let file = writer.finish().unwrap();
+        let room = |bytes_there: u64| {
+            let keys = FileParts::new(&file[..], 1).next().unwrap().unwrap();
+            let FilePart::Keys(keys) = keys else { panic!("{keys:?}") };
+            let keys = Fragment { bytes: bytes_there.min(keys.bytes), ..keys };
+            let parts =
+                Reader::of_fragment(&file[keys.at as usize..], &keys).find_map(|event| match event
+                    .unwrap()
+                {
+                    Event::Element(crate::Element::StringPart(part)) => Some(part.capacity()),
+                    _ => None,
+                });
+            parts.unwrap()
+        };
+        assert_eq!(room(u64::MAX), 1_000_000);
+        assert!(room(900_000) < 500_000, "more than is there");
+    }
+
+    #[test]
     fn a_cut_and_a_changed_byte_are_found() {
         let file = file();
         for cut in 0..file.len() {

@@ -119,7 +119,7 @@ impl<R: Read> Reader<R> {
     /// A reader of the bytes of a fragment, and of nothing else of its file.
     pub fn of_fragment(read: R, fragment: &Fragment) -> Reader<R> {
         Reader {
-            source: Source::of_part(read, fragment.at),
+            source: Source::of_part(read, fragment.at, fragment.bytes),
             step: Step::Parts,
             version: fragment.version,
             dialect: fragment.dialect,

@@ -23,6 +23,8 @@ pub(crate) struct Source<R> {
     end: usize,
     /// Position of the buffer's first byte in the input.
     before: u64,
+    /// The input is known to have the bytes before this position; more, perhaps.
+    known_end: u64,
     /// `None` where no checksum is wanted.
     digest: Option<Digest>,
     /// `buffer[..digested]` is in the digest.
@@ -37,14 +39,22 @@ impl<R: Read> Source<R> {
             at: 0,
             end: 0,
             before: 0,
+            known_end: 0,
             digest: Some(Digest::new(CrcAlgorithm::Crc64Redis)),
             digested: 0,
         }
     }
 
-    /// The same, of what begins at this position of its input, without a checksum.
-    pub(crate) fn of_part(read: R, at: u64) -> Source<R> {
-        Source { before: at, digest: None, ..Source::new(read, STEP) }
+    /// The same, of `bytes` that begin at this position of its input and are there, without a
+    /// checksum.
+    pub(crate) fn of_part(read: R, at: u64, bytes: u64) -> Source<R> {
+        let known_end = at.saturating_add(bytes);
+        Source { before: at, known_end, digest: None, ..Source::new(read, STEP) }
+    }
+
+    /// So many bytes are there and not taken; more, perhaps.
+    pub(crate) fn known_to_come(&self) -> u64 {
+        self.known_end.saturating_sub(self.offset())
     }
 
     fn digest(&mut self, until: usize) {

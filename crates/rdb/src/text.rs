@@ -200,7 +200,30 @@ impl Text {
             self.check_end()?;
             return Ok(Some(std::mem::take(&mut self.stage)));
         }
-        self.take(source, count).map(Some)
+        let room = if self.taken() == 0 { self.room(source) } else { 0 };
+        if room == 0 {
+            return self.take(source, count).map(Some);
+        }
+        let mut first = Vec::new();
+        // Without it, the string is moved while it grows.
+        let _ = first.try_reserve_exact(room);
+        first.extend_from_slice(&self.take(source, count)?);
+        Ok(Some(first))
+    }
+
+    /// Bytes of the string, if it is long and so much of it is there that it is no mere announcement.
+    fn room<R: Read>(&self, source: &Source<R>) -> usize {
+        /// The longest copy of LZF, 264 bytes, takes three.
+        const LZF_RATIO_MAX: u64 = 88;
+        let to_come = source.known_to_come();
+        let is_there = match self.form {
+            Form::Raw => self.left <= to_come,
+            Form::Lzf { compressed_left } => {
+                compressed_left <= to_come
+                    && self.length <= compressed_left.saturating_mul(LZF_RATIO_MAX)
+            }
+        };
+        if is_there && self.length > STEP as u64 { self.length as usize } else { 0 }
     }
 
     /// Takes the rest without looking into it.
@@ -212,6 +235,8 @@ impl Text {
     }
 
     fn into_whole<R: Read>(mut self, source: &mut Source<R>) -> Result<Vec<u8>, Fault> {
+        // Without it, a long string is moved while it grows.
+        let _ = self.stage.try_reserve_exact(self.room(source));
         match self.form {
             Form::Raw => {
                 source.append_to(&mut self.stage, self.left)?;

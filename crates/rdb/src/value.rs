@@ -89,7 +89,8 @@ pub struct ConsumerHead {
 /// A part of a value. The parts of one value are all of its type and stand in the file's order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Element {
-    /// The next bytes of a string. An empty string has none.
+    /// The next bytes of a string. An empty string has none. The first part of a long one has room
+    /// for the others, where these are known to be there.
     StringPart(Vec<u8>),
     /// The next element of a list.
     ListElement(Vec<u8>),

@@ -1,6 +1,6 @@
 //! A checkpoint in progress: segment by segment, at the pace of its caller.
 
-use ladon_engine::{Keyspace, SaveCursor};
+use ladon_engine::{Keyspace, SaveCursor, SavedBytes};
 use ladon_log::{BlockHeader, CheckpointInfo, CheckpointWriter, Log, LogError};
 use ladon_record::Lsn;
 use parking_lot::{Condvar, Mutex};
@@ -14,7 +14,7 @@ pub struct CheckpointRun {
     log: Arc<Log>,
     writer: CheckpointWriter,
     cursor: SaveCursor,
-    buffer: Vec<u8>,
+    buffer: SavedBytes,
     keys: u64,
 }
 
@@ -29,7 +29,7 @@ impl CheckpointRun {
             log: Arc::clone(log),
             writer: log.begin_checkpoint()?,
             cursor: SaveCursor::default(),
-            buffer: Vec::new(),
+            buffer: SavedBytes::default(),
             keys: 0,
         })
     }
@@ -42,7 +42,7 @@ impl CheckpointRun {
         let CheckpointRun { keyspace, log, writer, cursor, buffer, keys } = self;
         let begin = writer.begin_lsn();
         let header = encode(keyspace, log, (cursor, begin), buffer, keys)?;
-        header.map_or(Ok(false), |header| writer.block(&header, buffer).map(|()| true))
+        header.map_or(Ok(false), |header| write(writer, &header, buffer).map(|()| true))
     }
 
     /// Saves all segments, with a thread of its own for the disk: for data that nobody uses
@@ -56,23 +56,23 @@ impl CheckpointRun {
         let CheckpointRun { keyspace, log, writer, cursor, keys, .. } = &mut self;
         let begin = writer.begin_lsn();
         let to_disk = SegmentQueue { bytes: Mutex::new(Some(0)), changed: Condvar::new() };
-        let (sender, segments) = channel::<(BlockHeader, Vec<u8>)>();
+        let (sender, segments) = channel::<(BlockHeader, SavedBytes)>();
         thread::scope(|threads| {
             let to_disk = &to_disk;
             let writing = threads.spawn(move || -> Result<(), LogError> {
                 for (header, segment) in segments {
-                    let written = writer.block(&header, &segment);
-                    to_disk.written(segment.len(), written.is_err());
+                    let written = write(writer, &header, &segment);
+                    to_disk.written(segment.in_memory(), written.is_err());
                     written?;
                 }
                 Ok(())
             });
             let mut encoded = Ok(());
             for number in 0.. {
-                let mut segment = Vec::new();
+                let mut segment = SavedBytes::default();
                 match encode(keyspace, log, (&mut *cursor, begin), &mut segment, keys) {
                     Ok(Some(header)) => {
-                        to_disk.add(segment.len());
+                        to_disk.add(segment.in_memory());
                         if sender.send((header, segment)).is_err() || !to_disk.await_room() {
                             break;
                         }
@@ -154,17 +154,27 @@ impl SegmentQueue {
     }
 }
 
+fn write(
+    writer: &mut CheckpointWriter,
+    header: &BlockHeader,
+    segment: &SavedBytes,
+) -> Result<(), LogError> {
+    match segment.in_memory() as u64 == segment.len() {
+        true => writer.block(header, segment.changes()),
+        false => writer.block_in_pieces(header, segment.len(), |take| segment.for_each_piece(take)),
+    }
+}
+
 /// Encodes the next segment into a buffer, if there is one, and counts its keys.
 fn encode(
     keyspace: &Keyspace,
     log: &Log,
     (cursor, begin): (&mut SaveCursor, Lsn),
-    buffer: &mut Vec<u8>,
+    buffer: &mut SavedBytes,
     keys: &mut u64,
 ) -> Result<Option<BlockHeader>, LogError> {
     const KEPT_BYTES_MAX: usize = 4 << 20;
-    buffer.clear();
-    buffer.shrink_to(KEPT_BYTES_MAX);
+    buffer.clear(KEPT_BYTES_MAX);
     let Some(block) = keyspace.save_next(cursor, begin, || log.reserved(), buffer) else {
         if cursor.has_given_up() {
             return Err(LogError::GivenUp("definitions of spaces changed all the time"));

@@ -140,10 +140,10 @@ pub enum Saving {
     Whole,
     /// In ranges of its elements' hashes, each as of a separate moment (`encode_range`).
     InRanges,
-    /// From a snapshot that is taken quickly: this appends the body of a `Put` after the lock was
+    /// From a snapshot that is taken quickly: it has the body of a `Put`, for after the lock was
     /// released.
     Snapshot(Snapshot),
 }
 
-/// Appends a body that was fixed earlier.
-pub type Snapshot = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
+/// A body that was fixed earlier: gives it piece by piece, the same each time.
+pub type Snapshot = Box<dyn Fn(&mut dyn FnMut(&[u8])) + Send>;

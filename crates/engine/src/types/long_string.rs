@@ -118,7 +118,7 @@ impl LongString {
             return Saving::Whole;
         }
         let frozen = self.freeze();
-        Saving::Snapshot(Box::new(move |out: &mut Vec<u8>| out.extend_from_slice(&frozen)))
+        Saving::Snapshot(Box::new(move |take: &mut dyn FnMut(&[u8])| take(&frozen)))
     }
 }
 

@@ -5,8 +5,8 @@ use crate::check;
 use ladon_engine::types::list::End;
 use ladon_engine::types::sorted_set::SortedSet;
 use ladon_engine::{
-    Key, Keyspace, KeyspaceOptions, Library, Locks, Recovering, SaveCursor, SavedBlock, Scratch,
-    Tx, ValueRef,
+    Key, Keyspace, KeyspaceOptions, Library, Locks, Recovering, SaveCursor, SavedBlock, SavedBytes,
+    Scratch, Tx, ValueRef,
 };
 use ladon_record::{Change, Changes, DbId, FunctionFacts, LibraryBody, Lsn};
 use ladon_testkit::Random;
@@ -399,9 +399,10 @@ fn run(seed: u64, seen: &mut Seen) {
         if random.below(pace) == 0 {
             change(&node, &mut random);
         }
-        let mut out = Vec::new();
+        let mut out = SavedBytes::default();
         let saved = node.keyspace.save_next(&mut cursor, begin, || node.reserved(), &mut out);
         let Some(block) = saved else { break };
+        let out = out.whole();
         let first = Changes::new(&out).next();
         if matches!(first, Some(Ok(Change::Library { .. }))) {
             seen.libraries += 1;
@@ -501,11 +502,11 @@ fn a_large_set_is_saved_in_small_steps() {
     });
     let mut cursor = SaveCursor::default();
     let (mut steps, mut longest) = (0, 0);
-    let mut out = Vec::new();
+    let mut out = SavedBytes::default();
     while node.keyspace.save_next(&mut cursor, Lsn::ZERO, || node.reserved(), &mut out).is_some() {
-        longest = longest.max(out.len());
+        longest = longest.max(out.whole().len());
         steps += 1;
-        out.clear();
+        out.clear(0);
     }
     let member_bytes = 1 + members[299_999].len();
     assert!(longest < 2 * 2048 * member_bytes, "{longest} bytes in one step");
@@ -518,10 +519,10 @@ fn saved(node: &Node) -> Vec<(SavedBlock, Vec<u8>)> {
     let begin = node.reserved();
     let mut blocks = Vec::new();
     loop {
-        let mut out = Vec::new();
+        let mut out = SavedBytes::default();
         let saved = node.keyspace.save_next(&mut cursor, begin, || node.reserved(), &mut out);
         let Some(block) = saved else { return blocks };
-        blocks.push((block, out));
+        blocks.push((block, out.whole()));
     }
 }
 

@@ -2,7 +2,8 @@
 //! checkpoint is made, its blocks with the records since its begin give back every space.
 
 use ladon_engine::{
-    AllRights, Keyspace, KeyspaceOptions, Recovering, SaveCursor, SavedBlock, Scratch, defines,
+    AllRights, Keyspace, KeyspaceOptions, Recovering, SaveCursor, SavedBlock, SavedBytes, Scratch,
+    defines,
 };
 use ladon_msgpack::write;
 use ladon_record::{Lsn, Record};
@@ -323,13 +324,13 @@ fn a_checkpoint_and_the_log_give_back_every_space() {
         let begin = node.reserved();
         let mut cursor = SaveCursor::default();
         let mut blocks = Vec::new();
-        let mut out = Vec::new();
+        let mut out = SavedBytes::default();
         let pace = 1 + random.below(6);
         while let Some(block) =
             node.keyspace.save_next(&mut cursor, begin, || node.reserved(), &mut out)
         {
             assert!(block.lsn <= node.reserved());
-            blocks.push((block, std::mem::take(&mut out)));
+            blocks.push((block, std::mem::take(&mut out).whole()));
             for _ in 0..random.below(pace) {
                 change(&node, random);
             }
@@ -419,11 +420,11 @@ fn a_definition_that_changes_nothing_begins_no_generation() {
     let (begin, version) = (node.reserved(), node.keyspace.spaces.catalog().version);
     let mut cursor = SaveCursor::default();
     let mut blocks = Vec::new();
-    let mut out = Vec::new();
+    let mut out = SavedBytes::default();
     while let Some(block) =
         node.keyspace.save_next(&mut cursor, begin, || node.reserved(), &mut out)
     {
-        blocks.push((block, std::mem::take(&mut out)));
+        blocks.push((block, std::mem::take(&mut out).whole()));
         let key = array(&[&number(512), &number(7)]);
         assert_eq!(node.write(system::INDEX, |s| s.delete(0, &key)), Ok(Written::default()));
     }

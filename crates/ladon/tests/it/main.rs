@@ -31,6 +31,7 @@ mod long_replies;
 mod long_strings;
 mod long_values_are_taken_over;
 mod memory_given_back;
+mod memory_of_an_import;
 mod migrate;
 mod operating_pages;
 mod operations;

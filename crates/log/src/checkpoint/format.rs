@@ -119,15 +119,25 @@ pub struct PartHeader {
 impl PartHeader {
     /// The 48 bytes in front of `payload`, checksum included.
     pub fn encode(kind: PartKind, block: &BlockHeader, payload: &[u8]) -> [u8; PART_HEADER_BYTES] {
+        PartHeader::encode_of(kind, block, payload.len() as u64, crc32c(payload))
+    }
+
+    /// The same, for a payload with this length and this checksum of its own.
+    pub(crate) fn encode_of(
+        kind: PartKind,
+        block: &BlockHeader,
+        payload_bytes: u64,
+        payload_crc: u32,
+    ) -> [u8; PART_HEADER_BYTES] {
         let mut out = [0; PART_HEADER_BYTES];
         out[4] = kind as u8;
         out[6..8].copy_from_slice(&block.db.to_le_bytes());
-        out[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+        out[8..16].copy_from_slice(&payload_bytes.to_le_bytes());
         out[16..24].copy_from_slice(&block.hash_first.to_le_bytes());
         out[24..32].copy_from_slice(&block.hash_last.to_le_bytes());
         out[32..40].copy_from_slice(&block.lsn.0.to_le_bytes());
         out[40..48].copy_from_slice(&block.keys.to_le_bytes());
-        let crc = part_crc(&out, payload);
+        let crc = part_crc_of(&out, payload_crc);
         out[0..4].copy_from_slice(&crc.to_le_bytes());
         out
     }
@@ -163,9 +173,13 @@ impl PartHeader {
 /// The checksum over the header after its CRC field, followed by the payload's checksum. The
 /// payload's own checksum replaces the payload, so that header and payload need not be contiguous.
 pub fn part_crc(header: &[u8; PART_HEADER_BYTES], payload: &[u8]) -> u32 {
+    part_crc_of(header, crc32c(payload))
+}
+
+fn part_crc_of(header: &[u8; PART_HEADER_BYTES], payload_crc: u32) -> u32 {
     let mut summed = [0; PART_HEADER_BYTES];
     summed[..PART_HEADER_BYTES - 4].copy_from_slice(&header[4..]);
-    summed[PART_HEADER_BYTES - 4..].copy_from_slice(&crc32c(payload).to_le_bytes());
+    summed[PART_HEADER_BYTES - 4..].copy_from_slice(&payload_crc.to_le_bytes());
     crc32c(&summed)
 }
 

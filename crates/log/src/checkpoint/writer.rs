@@ -2,8 +2,10 @@
 
 use super::CheckpointInfo;
 use super::format::{
-    BlockHeader, CheckpointHeader, PartHeader, PartKind, checkpoint_path, checkpoint_temporary_path,
+    BlockHeader, CheckpointHeader, PART_HEADER_BYTES, PartHeader, PartKind, checkpoint_path,
+    checkpoint_temporary_path,
 };
+use crate::crc::{crc32c, crc32c_of_both};
 use crate::log::Log;
 use crate::state::LogError;
 use ladon_platform::DiskFile;
@@ -109,12 +111,56 @@ impl CheckpointWriter {
     /// # Errors
     /// [`LogError::Checkpoint`]; only [`CheckpointWriter::abort`] may be called after it.
     pub fn block(&mut self, block: &BlockHeader, changes: &[u8]) -> Result<(), LogError> {
+        self.count(block);
+        self.part(PartKind::Block, block, changes)
+    }
+
+    /// Adds one block whose changes are too many to be in memory together: `changes` gives them
+    /// piece by piece to what it gets, `bytes` altogether. The block's header is written last, in
+    /// its place.
+    ///
+    /// # Errors
+    /// As [`CheckpointWriter::block`].
+    ///
+    /// # Panics
+    /// If the pieces have more or fewer bytes.
+    pub fn block_in_pieces(
+        &mut self,
+        block: &BlockHeader,
+        bytes: u64,
+        changes: impl FnOnce(&mut dyn FnMut(&[u8])),
+    ) -> Result<(), LogError> {
+        self.count(block);
+        self.info.newest = self.info.newest.max(block.lsn);
+        self.payload_bytes += bytes;
+        self.flush(0)?;
+        let (header_at, mut crc) = (self.written, crc32c(&[]));
+        self.buffer.extend_from_slice(&[0; PART_HEADER_BYTES]);
+        let (mut given, mut outcome) = (0, Ok(()));
+        changes(&mut |piece| {
+            if outcome.is_ok() {
+                crc = crc32c_of_both(crc, crc32c(piece), piece.len());
+                given += piece.len() as u64;
+                outcome = self.append(piece);
+            }
+        });
+        outcome?;
+        assert_eq!(given, bytes, "a block has the length that its header says");
+        self.flush(0)?;
+        let header = PartHeader::encode_of(PartKind::Block, block, bytes, crc);
+        if let Some(file) = &self.file {
+            let outcome = file.write_all_at(&header, header_at);
+            outcome.map_err(|error| failed(&self.temporary, error))?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, block: &BlockHeader) {
         let (begin, lsn) = (self.info.begin, block.lsn);
         assert!(lsn >= begin, "a block as of {lsn}, before its checkpoint's begin at {begin}");
         assert!(block.hash_first <= block.hash_last, "a block of no hashes: {block:?}");
         self.info.blocks += 1;
         self.info.keys += block.keys;
-        self.part(PartKind::Block, block, changes)
     }
 
     /// Completes the checkpoint: appends the server's metadata as of `meta_lsn`, makes the log
@@ -170,11 +216,16 @@ impl CheckpointWriter {
         self.info.newest = self.info.newest.max(header.lsn);
         self.payload_bytes += payload.len() as u64;
         self.buffer.extend_from_slice(&PartHeader::encode(kind, header, payload));
-        if payload.len() >= WRITE_BYTES {
+        self.append(payload)
+    }
+
+    /// Appends to the file, with others if it is little.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), LogError> {
+        if bytes.len() >= WRITE_BYTES {
             self.flush(0)?;
-            self.write(payload)
+            self.write(bytes)
         } else {
-            self.buffer.extend_from_slice(payload);
+            self.buffer.extend_from_slice(bytes);
             self.flush(WRITE_BYTES)
         }
     }

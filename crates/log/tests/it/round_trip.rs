@@ -213,6 +213,30 @@ fn a_checkpoint_replaces_the_log_before_it() {
 }
 
 #[test]
+fn a_block_in_pieces_reads_back_as_any_other() {
+    let disk = SimDisk::new(7);
+    let node = open(&disk);
+    let mut writer = node.log.begin_checkpoint().unwrap();
+    let begin = writer.begin_lsn();
+    let pieces = [&b"a"[..], b"", &[7; 3 << 20], &[8; 100], &[9; 40 << 10]];
+    let whole = pieces.concat();
+    writer.block(&block(begin, 0, 9), b"before").unwrap();
+    let give = |take: &mut dyn FnMut(&[u8])| pieces.iter().for_each(|piece| take(piece));
+    writer.block_in_pieces(&block(begin, 10, 19), whole.len() as u64, give).unwrap();
+    writer.block(&block(begin, 20, u64::MAX), b"after").unwrap();
+    let info = writer.finish(begin, b"").unwrap();
+    assert_eq!((info.keys, info.blocks), (9, 3));
+    drop(node);
+    disk.power_cut();
+
+    let node = try_open(&disk, small(), 1).unwrap();
+    let blocks = node.sink.blocks.lock().unwrap().clone();
+    let payloads: Vec<&[u8]> = blocks.iter().map(|(_, payload)| &payload[..]).collect();
+    assert_eq!(payloads, [b"before", &whole[..], b"after"]);
+    assert_eq!(node.report.checkpoint, Some(info));
+}
+
+#[test]
 fn a_pin_and_an_unfinished_checkpoint_keep_their_segments() {
     let disk = SimDisk::new(6);
     let mut node = open(&disk);

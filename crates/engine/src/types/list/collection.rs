@@ -1,6 +1,7 @@
 //! Lists as the rest of the engine sees them.
 
 use super::{ListValue, Repr, Step};
+use crate::saved_bytes::{PieceWriter, Steps};
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::dump_value::DumpValue;
 use ladon_record::{ValueKind, varint};
@@ -73,7 +74,11 @@ impl Collection for ListValue {
         match &self.0 {
             Repr::Chunked(_) if self.len() > 2 * piece => {
                 let snapshot = self.duplicate();
-                Saving::Snapshot(Box::new(move |out| snapshot.encode(out)))
+                Saving::Snapshot(Box::new(move |take| {
+                    let mut pieces = PieceWriter::new(take);
+                    ListValue::for_each(&snapshot, |e| e.with_bytes(|bytes| pieces.bytes(bytes)));
+                    pieces.finish();
+                }))
             }
             _ => Saving::Whole,
         }

@@ -21,6 +21,7 @@ use super::{
     Consumer, Group, Idempotence, Memory, Node, SharedNode, Step, Stream, StreamId, StreamLimits,
     Value, node,
 };
+use crate::saved_bytes::{PieceWriter, Steps};
 use crate::types::collection::{Collection, Env, Saving};
 use crate::types::dump_value::DumpValue;
 use ladon_record::{KeyHasher, ValueKind, varint};
@@ -98,20 +99,7 @@ impl Collection for Stream {
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        let inner = &*self.0;
-        inner.last_id.put(out);
-        varint::put(out, inner.entries_added);
-        inner.max_deleted_id.put(out);
-        varint::put(out, inner.nodes.len() as u64);
-        inner.nodes.iter().for_each(|(id, node)| node.encode(*id, out));
-        varint::put(out, inner.groups.len() as u64);
-        for (name, group) in self.groups() {
-            varint::put_bytes(out, name);
-            encode_group(group, out);
-        }
-        if let Some(idempotence) = self.idempotence() {
-            encode_idempotence(idempotence, out);
-        }
+        encode(self, out);
     }
 
     fn decode(mut body: &[u8], env: Env<'_>) -> Option<Stream> {
@@ -181,7 +169,11 @@ impl Collection for Stream {
             return Saving::Whole;
         }
         let snapshot = Stream::duplicate(self);
-        Saving::Snapshot(Box::new(move |out| snapshot.encode(out)))
+        Saving::Snapshot(Box::new(move |take| {
+            let mut pieces = PieceWriter::new(take);
+            encode(&snapshot, &mut pieces);
+            pieces.finish();
+        }))
     }
 
     fn show_body(mut body: &[u8]) -> Option<DumpValue<'_>> {
@@ -237,28 +229,53 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-fn encode_group(group: &Group, out: &mut Vec<u8>) {
-    group.last_id.put(out);
-    put_optional(group.entries_read, out);
-    varint::put(out, group.consumer_count() as u64);
+fn encode(stream: &Stream, out: &mut impl Steps) {
+    let inner = &*stream.0;
+    out.step(|out| {
+        inner.last_id.put(out);
+        varint::put(out, inner.entries_added);
+        inner.max_deleted_id.put(out);
+        varint::put(out, inner.nodes.len() as u64);
+    });
+    inner.nodes.iter().for_each(|(id, node)| out.step(|out| node.encode(*id, out)));
+    out.step(|out| varint::put(out, inner.groups.len() as u64));
+    for (name, group) in stream.groups() {
+        out.bytes(name);
+        encode_group(group, out);
+    }
+    if let Some(idempotence) = stream.idempotence() {
+        encode_idempotence(idempotence, out);
+    }
+}
+
+fn encode_group(group: &Group, out: &mut impl Steps) {
+    out.step(|out| {
+        group.last_id.put(out);
+        put_optional(group.entries_read, out);
+        varint::put(out, group.consumer_count() as u64);
+    });
     let mut places = Vec::new();
     for (place, consumer) in group.consumers().enumerate() {
-        varint::put_bytes(out, consumer.name());
-        varint::put(out, consumer.seen_ms);
-        put_optional(consumer.active_ms, out);
+        out.bytes(consumer.name());
+        out.step(|out| {
+            varint::put(out, consumer.seen_ms);
+            put_optional(consumer.active_ms, out);
+        });
         let number = group.number(consumer.name()).unwrap_or_default() as usize;
         places.resize(places.len().max(number + 1), 0);
         places[number] = place as u64;
     }
-    varint::put(out, group.pending() as u64);
+    out.step(|out| varint::put(out, group.pending() as u64));
     let mut before = StreamId::MIN;
     for (id, pending) in group.pending_from(StreamId::MIN) {
-        id.put_after(before, out);
-        before = *id;
         let place = pending.consumer().map(|number| places[number as usize]);
-        varint::put(out, place.unwrap_or(group.consumer_count() as u64));
-        varint::put(out, pending.delivered_ms);
-        varint::put(out, pending.count);
+        out.step(|out| {
+            id.put_after(before, out);
+            varint::put(out, place.unwrap_or(group.consumer_count() as u64));
+            varint::put(out, pending.delivered_ms);
+            varint::put(out, pending.count);
+        });
+        before = *id;
     }
 }
 
@@ -292,22 +309,24 @@ fn decode_group(input: &mut &[u8]) -> Option<Group> {
     Some(group)
 }
 
-fn encode_idempotence(idempotence: &Idempotence, out: &mut Vec<u8>) {
+fn encode_idempotence(idempotence: &Idempotence, out: &mut impl Steps) {
     let memory = idempotence.memory();
-    for number in [memory.duration_s, memory.ids_max as u64] {
-        varint::put(out, number);
-    }
-    varint::put(out, idempotence.added);
-    varint::put(out, idempotence.duplicates);
-    varint::put(out, idempotence.producers() as u64);
+    out.step(|out| {
+        for number in [memory.duration_s, memory.ids_max as u64] {
+            varint::put(out, number);
+        }
+        varint::put(out, idempotence.added);
+        varint::put(out, idempotence.duplicates);
+        varint::put(out, idempotence.producers() as u64);
+    });
     for (name, sent) in idempotence.by_producer() {
-        varint::put_bytes(out, name);
-        varint::put(out, sent.len() as u64);
+        out.bytes(name);
+        out.step(|out| varint::put(out, sent.len() as u64));
         let mut before = StreamId::MIN;
         for (entry, id) in sent {
-            entry.put_after(before, out);
+            out.step(|out| entry.put_after(before, out));
             before = entry;
-            varint::put_bytes(out, id);
+            out.bytes(id);
         }
     }
 }

@@ -12,7 +12,8 @@
 //! one.
 
 use ladon_engine::{
-    Keyspace, KeyspaceOptions, Locks, Recovering, SaveCursor, SavedBlock, Scratch, ValueRef, types,
+    Keyspace, KeyspaceOptions, Locks, Recovering, SaveCursor, SavedBlock, SavedBytes, Scratch,
+    ValueRef, types,
 };
 use ladon_record::{Change, DbId, LibraryBody, Lsn, ValueKind};
 use std::collections::BTreeMap;
@@ -167,10 +168,10 @@ fn saved_and_loaded(keyspace: &Keyspace) -> Keyspace {
     let loaded = self::keyspace();
     let recovering = Recovering::new(&loaded, 0);
     let mut cursor = SaveCursor::in_pieces_of(8);
-    let mut changes = Vec::new();
+    let mut changes = SavedBytes::default();
     while let Some(block) = keyspace.save_next(&mut cursor, Lsn::ZERO, || Lsn(1), &mut changes) {
-        recovering.block(&block, &changes).expect("what was saved loads");
-        changes.clear();
+        recovering.block(&block, &changes.whole()).expect("what was saved loads");
+        changes.clear(0);
     }
     loaded
 }
