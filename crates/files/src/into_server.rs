@@ -33,16 +33,30 @@ pub fn import_into_server(
     replace: bool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Imported, ImportError> {
-    let client = Client::connect(options).map_err(|error| at_server(options, &error))?;
+    let mut client = Client::connect(options).map_err(|error| at_server(options, &error))?;
+    let about = about_server(&mut client).map_err(|error| at_server(options, &error))?;
+    let line = |name: &str| about.lines().find_map(|line| line.strip_prefix(name));
+    let is_valkey = line("valkey_version:").is_some();
+    let major = line("redis_version:").and_then(|version| version.split('.').next()?.parse().ok());
+    let is_before_7 = major.is_some_and(|major: u32| major < 7);
     let pipeline = Pipeline { client, asked: VecDeque::new(), bytes: 0 };
     let now_ms = SystemClock.unix_ms();
-    let mut target = Running { pipeline, replace, db: 0, now_ms };
+    let mut target = Running { pipeline, replace, db: 0, now_ms, is_before_7, is_valkey };
     let imported = fill(path, &mut target, progress)?;
     target.pipeline.settle().map_err(|error| ImportError::Server {
         address: options.address.clone(),
         why: error.to_string(),
     })?;
     Ok(imported)
+}
+
+/// What `INFO server` says; nothing, where the user may not ask.
+fn about_server(client: &mut Client) -> Result<String, ClientError> {
+    match client.ask(&[b"INFO", b"server"]) {
+        Ok(Reply::Bulk(Some(text))) => Ok(String::from_utf8_lossy(&text).replace('\r', "")),
+        Ok(_) | Err(ClientError::Refused(_)) => Ok(String::new()),
+        Err(error) => Err(error),
+    }
 }
 
 fn at_server(options: &ServerOptions, error: &ClientError) -> ImportError {
@@ -108,17 +122,31 @@ struct Running {
     /// The database that is selected.
     db: u64,
     now_ms: u64,
+    /// It is a Redis 6 or older.
+    is_before_7: bool,
+    /// Whose format of fields that expire it reads.
+    is_valkey: bool,
 }
 
 impl Running {
-    fn restore(&mut self, key: &Key, value: &Value) -> Result<(), TargetError> {
-        let version = match value {
+    /// The version that a payload is made in: the oldest that has the value, of those that the
+    /// server reads.
+    fn version(&self, value: &Value) -> Version {
+        match value {
             Value::Hash(fields) if fields.iter().any(|it| it.expires_at_ms.is_some()) => {
-                Version::Redis12
+                match self.is_valkey {
+                    true => Version::Valkey80,
+                    false => Version::Redis12,
+                }
             }
-            _ => Version::Redis10,
-        };
-        let payload = payload::make(value, version);
+            // Such a server keeps no counters of a stream.
+            Value::Stream(_) if !self.is_before_7 => Version::Redis10,
+            _ => Version::Redis9,
+        }
+    }
+
+    fn restore(&mut self, key: &Key, value: &Value) -> Result<(), TargetError> {
+        let payload = payload::make(value, self.version(value));
         let payload = payload.map_err(|fault| TargetError::This(fault.to_string()))?;
         let at = key.expires_at_ms.unwrap_or(0).to_string();
         let mut words: Vec<&[u8]> = vec![b"RESTORE", &key.name, at.as_bytes(), &payload];

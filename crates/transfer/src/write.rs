@@ -6,18 +6,16 @@ use ladon_engine::types::string;
 use ladon_engine::{Collection, Object, ValueRef};
 use ladon_rdb::{Fault, Head, Sink, ValueWriter, Version, payload as rdb_payload};
 
-/// The oldest version that [`payload`] and files are written in by default: servers since Redis 7.0
-/// read it.
-const DEFAULT: Version = Version::Redis10;
-
-/// The oldest version, from Redis 7.0's on, that has all of the value.
+/// The oldest version that has all of the value: then the oldest servers take its payload. All
+/// versions have the same plain collections; a stream keeps its counters since Redis 7.0.
 pub fn oldest_version(value: ValueRef<'_>) -> Version {
     match value {
         ValueRef::Object(Object::Hash(hash)) if hash.next_expiry() != 0 => Version::Redis12,
-        ValueRef::Object(Object::Stream(stream)) if stream_write::has_active_times(stream) => {
-            Version::Redis11
-        }
-        _ => DEFAULT,
+        ValueRef::Object(Object::Stream(stream)) => match stream_write::has_active_times(stream) {
+            true => Version::Redis11,
+            false => Version::Redis10,
+        },
+        _ => Version::Redis9,
     }
 }
 

@@ -162,7 +162,7 @@ fn a_payload_names_the_oldest_version_that_has_the_value() {
         let payload = ladon_transfer::payload(ValueRef::Object(&object)).unwrap();
         payload[payload.len() - payload::FOOTER_BYTES]
     };
-    assert_eq!(version(&Value::Hash(vec![field("f", "v", None)])), 10);
+    assert_eq!(version(&Value::Hash(vec![field("f", "v", None)])), 9);
     assert_eq!(version(&Value::Hash(vec![field("f", "v", Some(9_999_999_999_999))])), 12);
     assert_eq!(version(&stream(3, Vec::new())), 10);
     let mut groups = vec![group("g", &[1], &[("c", &[1])])];
