@@ -208,6 +208,12 @@ impl Keyspace {
         self.next_due[partition].load(Relaxed)
     }
 
+    /// The flags of a function, without locks: of a library that may be taken back.
+    pub fn peek_function_flags(&self, name: &[u8]) -> Option<u64> {
+        let (library, at) = self.libraries.with_function(name)?;
+        Some(library.body.functions[at].flags)
+    }
+
     /// Whether an element of any value has, or once had, a time.
     #[inline]
     pub fn has_element_times(&self) -> bool {

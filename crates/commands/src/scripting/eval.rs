@@ -3,10 +3,11 @@
 use ladon_kernel::command::args;
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::ctx::Ctx;
+use ladon_kernel::node::Node;
 use ladon_kernel::scripts::cache::{Digest, Script};
 use ladon_kernel::scripts::runner::{self, Task};
 use ladon_kernel::scripts::running::Kind;
-use ladon_kernel::scripts::shebang;
+use ladon_kernel::scripts::shebang::{self, ScriptFlags};
 use ladon_kernel::scripts::thread_vm::{Compiled, Place, ThreadScripts, ThreadVm, check};
 use ladon_lua::Vm;
 use std::sync::Arc;
@@ -25,6 +26,16 @@ pub(super) fn evalsha(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 pub(super) fn evalsha_ro(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     run(ctx, args, Source::Digest, true)
+}
+
+/// What the script that `EVAL` brings declares.
+pub(super) fn declared_in_body(_: &Node, args: &[&[u8]]) -> Option<ScriptFlags> {
+    shebang::parse(args[1]).ok().map(|(flags, _)| flags)
+}
+
+/// What the script that `EVALSHA` names declares.
+pub(super) fn declared_by_digest(node: &Node, args: &[&[u8]]) -> Option<ScriptFlags> {
+    Some(node.scripts.cache.find(&digest_of_digits(args[1])?)?.flags)
 }
 
 /// What the first argument is.

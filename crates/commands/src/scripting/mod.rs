@@ -10,9 +10,13 @@ use ladon_kernel::command::flags::Flags;
 use ladon_kernel::command::spec::{Code, HandlerFn, LockNeed};
 
 pub(crate) const COMMANDS: &[Code] = &[
-    runs_script("eval", eval::eval).with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE)),
+    runs_script("eval", eval::eval)
+        .with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE))
+        .declared_by(eval::declared_in_body),
     runs_script("eval_ro", eval::eval_ro).with(Flags::RUNS_SCRIPT),
-    runs_script("evalsha", eval::evalsha).with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE)),
+    runs_script("evalsha", eval::evalsha)
+        .with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE))
+        .declared_by(eval::declared_by_digest),
     runs_script("evalsha_ro", eval::evalsha_ro).with(Flags::RUNS_SCRIPT),
     functions::FCALL,
     functions::FCALL_RO,

@@ -50,6 +50,11 @@ impl Flags {
         Flags(self.0 | other.0)
     }
 
+    /// This set without those of the other.
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+
     /// Whether every bit of `other` is here.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

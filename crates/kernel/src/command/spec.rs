@@ -4,6 +4,8 @@ use crate::command::accessed::{Accessed, Channels, Databases, KeyFlags};
 use crate::command::error::CommandResult;
 use crate::command::flags::Flags;
 use crate::ctx::Ctx;
+use crate::node::Node;
+use crate::scripts::shebang::ScriptFlags;
 use ladon_command_docs::{BeginSearch, CommandDoc, FindKeys};
 
 /// A command's code: writes the reply, or returns the error that is the reply.
@@ -193,6 +195,10 @@ pub enum OnTuples {
     Always(HandlerFn),
 }
 
+/// What the script or function that these arguments name declares, if it is known; without locks, so a
+/// function of a transaction that is running may be found.
+pub type DeclaredFn = fn(&Node, &[&[u8]]) -> Option<ScriptFlags>;
+
 /// A command's code, as its family lists it.
 pub struct Code {
     /// Lower case.
@@ -209,6 +215,7 @@ pub struct Code {
     key_flags: Option<KeyFlags>,
     channels: Channels,
     databases: Databases,
+    declared: Option<DeclaredFn>,
     /// A container's subcommands.
     pub(crate) subcommands: &'static [Code],
 }
@@ -232,6 +239,7 @@ impl Code {
             key_flags: None,
             channels: Channels::None,
             databases: Databases::Selected,
+            declared: None,
             subcommands: &[],
         }
     }
@@ -283,6 +291,11 @@ impl Code {
         Code { channels, ..self }
     }
 
+    /// The same command, which runs what says itself whether it may write.
+    pub const fn declared_by(self, declared: DeclaredFn) -> Code {
+        Code { declared: Some(declared), ..self }
+    }
+
     /// The same command, which uses these databases.
     pub const fn on_databases(self, databases: Databases) -> Code {
         Code { databases, ..self }
@@ -309,6 +322,8 @@ pub struct CommandSpec {
     pub on_tuples: OnTuples,
     /// What rights are asked for.
     pub accessed: Accessed,
+    /// What that which it runs declares.
+    pub declared: Option<DeclaredFn>,
 }
 
 impl CommandSpec {
@@ -326,6 +341,7 @@ impl CommandSpec {
             locks: code.locks,
             handler: code.handler,
             on_tuples: code.on_tuples,
+            declared: code.declared,
             accessed: Accessed {
                 key_specs: &doc.key_specs,
                 key_flags: code.key_flags,

@@ -21,6 +21,7 @@ use crate::request::outcome::{Flow, Outcome};
 use crate::request::overdue;
 use crate::request::undo;
 use crate::request::watched;
+use crate::scripts::shebang::ScriptFlags;
 use crate::shared::Paused;
 use crate::thread_parts::ThreadParts;
 use crate::tracking::remember;
@@ -225,6 +226,9 @@ impl Running<'_, '_> {
             return self.refuse((id, spec), args, refusal);
         }
         let paused = node.paused(now_ms);
+        if spec.declared.is_some() && (paused.is_some() || self.session.multi.is_some()) {
+            flags = as_declared(node, command, flags);
+        }
         if let Some(flow) = self.comes_later(flags, paused) {
             return Outcome::new(Lsn::ZERO, flow);
         }
@@ -411,6 +415,19 @@ fn reaches_further(spec: &CommandSpec, args: &[&[u8]]) -> bool {
 #[inline(never)]
 fn begin_on_all<'a>(node: &'a Node, scratch: &'a mut Scratch, now_ms: u64) -> Option<Tx<'a>> {
     node.begin_or_busy(Locks::All, scratch, now_ms)
+}
+
+/// The flags of a command that runs a script or a function, by what that declares. `EXEC` goes by
+/// what was known when the command was queued, as in Redis.
+#[cold]
+fn as_declared(node: &Node, command: Command<'_>, flags: Flags) -> Flags {
+    let declared = command.spec.declared.and_then(|declared| declared(node, command.args));
+    match declared {
+        Some(declared) if declared.has(ScriptFlags::NO_WRITES) => {
+            flags.without(Flags::MAY_REPLICATE).or(Flags::READONLY)
+        }
+        _ => flags,
+    }
 }
 
 /// Queues a command for `EXEC`. A client whose queue outgrows the limit of its input buffer is

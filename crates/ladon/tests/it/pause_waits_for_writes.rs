@@ -57,3 +57,76 @@ fn those_who_pause_do_not_wait_for_each_other() {
         }
     });
 }
+
+/// What declares that it writes nothing runs while writes are paused, also queued; what declares
+/// nothing, or may write, waits.
+#[test]
+fn scripts_that_write_nothing_do_not_wait() {
+    on_both_backends(&["--io-threads", "2"], |server| {
+        let (mut client, mut admin) =
+            (server.connect().expect("connects"), server.connect().expect("connects"));
+        let reads = "#!lua flags=no-writes\nreturn redis.call('GET', KEYS[1])";
+        let may_write = "#!lua flags=allow-oom\nreturn redis.call('GET', KEYS[1])";
+        let undeclared = "return redis.call('GET', KEYS[1])";
+        let library = "#!lua name=l\nlocal function get(keys) return redis.call('GET', keys[1]) end\n\
+            redis.register_function('may_write', get)\n\
+            redis.register_function{function_name='reads', callback=get, flags={'no-writes'}}";
+        call(&mut client, &["SET", "k", "v"]);
+        call(&mut client, &["FUNCTION", "LOAD", "REPLACE", library]);
+        let digest = |client: &mut Client, script| {
+            let reply = call(client, &["SCRIPT", "LOAD", script]);
+            String::from_utf8_lossy(reply.as_bytes().expect("a digest")).into_owned()
+        };
+        let (sha_reads, sha_may) = (digest(&mut client, reads), digest(&mut client, may_write));
+        let value = Value::Bulk(b"v".to_vec());
+        let pass: [&[&str]; 5] = [
+            &["EVAL", reads, "1", "k"],
+            &["EVALSHA", &sha_reads, "1", "k"],
+            &["FCALL", "reads", "1", "k"],
+            &["FCALL", "READS", "1", "k"],
+            &["EVAL_RO", undeclared, "1", "k"],
+        ];
+        let wait: [&[&str]; 4] = [
+            &["EVAL", undeclared, "1", "k"],
+            &["EVAL", may_write, "1", "k"],
+            &["EVALSHA", &sha_may, "1", "k"],
+            &["FCALL", "may_write", "1", "k"],
+        ];
+        // What may write waits before it is queued, too: these are queued before the pause.
+        let mut waiting: Vec<Client> = Vec::new();
+        for words in wait {
+            let mut client = server.connect().expect("connects");
+            assert_eq!(call(&mut client, &["MULTI"]), ok());
+            call(&mut client, words);
+            waiting.push(client);
+        }
+        assert_eq!(call(&mut admin, &["CLIENT", "PAUSE", "100000", "WRITE"]), ok());
+        for words in pass {
+            assert_eq!(call(&mut client, words), value, "{words:?}");
+            assert_eq!(call(&mut client, &["MULTI"]), ok());
+            call(&mut client, words);
+            let replies = Value::Array(vec![value.clone()]);
+            assert_eq!(call(&mut client, &["EXEC"]), replies, "{words:?}");
+        }
+        for client in &mut waiting {
+            client.request(&["EXEC"]).expect("sent");
+        }
+        for words in wait {
+            let mut client = server.connect().expect("connects");
+            client.request(words).expect("sent");
+            waiting.push(client);
+        }
+        for client in &mut waiting {
+            let has_reply = client.has_reply_within(std::time::Duration::from_millis(30));
+            assert!(!has_reply.expect("open"), "writes are paused");
+        }
+        assert_eq!(call(&mut admin, &["CLIENT", "UNPAUSE"]), ok());
+        for (at, client) in waiting.iter_mut().enumerate() {
+            let reply = client.reply().expect("a reply");
+            match at < wait.len() {
+                true => assert_eq!(reply, Value::Array(vec![value.clone()])),
+                false => assert_eq!(reply, value),
+            }
+        }
+    });
+}

@@ -4,6 +4,7 @@ use crate::scripting::eval;
 use ladon_engine::Locks;
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::ctx::Ctx;
+use ladon_kernel::node::Node;
 use ladon_kernel::scripts::runner::{self, Task};
 use ladon_kernel::scripts::running::Kind;
 use ladon_kernel::scripts::shebang::ScriptFlags;
@@ -17,6 +18,11 @@ pub(super) fn fcall(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 pub(super) fn fcall_ro(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     run(ctx, args, true)
+}
+
+/// What the function that `FCALL` names declares.
+pub(super) fn declared(node: &Node, args: &[&[u8]]) -> Option<ScriptFlags> {
+    node.keyspace.peek_function_flags(args[1]).map(ScriptFlags::of_bits)
 }
 
 fn run(ctx: &mut Ctx<'_>, args: &[&[u8]], read_only: bool) -> CommandResult {

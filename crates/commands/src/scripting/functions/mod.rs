@@ -23,8 +23,9 @@ use ladon_kernel::ctx::Ctx;
 use std::sync::Arc;
 
 /// `FCALL`.
-pub(super) const FCALL: Code =
-    super::runs_script("fcall", fcall::fcall).with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE));
+pub(super) const FCALL: Code = super::runs_script("fcall", fcall::fcall)
+    .with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE))
+    .declared_by(fcall::declared);
 
 /// `FCALL_RO`.
 pub(super) const FCALL_RO: Code =
