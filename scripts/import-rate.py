@@ -5,8 +5,8 @@
 
 LADON is the binary. A redis-server on the PATH makes the file: strings of 100 bytes, and of each
 other type a tenth as many keys of some twenty elements. The rounds are interleaved; a round's
-figure for redis-server is what it logs ("DB loaded from disk"), and for Ladon the whole command,
-checkpoint included.
+figure for redis-server is what it logs ("DB loaded from disk"), and for Ladon the whole command: into a
+directory, checkpoint included, and into a running Ladon and a running redis-server (`--into`).
 """
 import os
 import re
@@ -107,6 +107,25 @@ def load_by_ladon(ladon, folder, file):
     return seconds
 
 
+def load_into(ladon, folder, file, name):
+    port, data = free_port(), os.path.join(folder, "running")
+    os.mkdir(data)
+    own = {
+        "ladon": [ladon, "serve", "--port", str(port), "--data", data],
+        "redis-server": ["redis-server", "--port", str(port), "--save", "", "--dir", data],
+    }
+    quiet = subprocess.DEVNULL
+    server = subprocess.Popen(own[name], stdout=quiet, stderr=quiet)
+    connect(port).close()
+    began = time.monotonic()
+    subprocess.run([ladon, "import", file, "--into", f"127.0.0.1:{port}"], check=True, stderr=quiet)
+    seconds = time.monotonic() - began
+    server.kill()
+    server.wait()
+    shutil.rmtree(data)
+    return seconds
+
+
 def main():
     ladon = sys.argv[1]
     keys = int(sys.argv[2]) if len(sys.argv) > 2 else 2_000_000
@@ -114,12 +133,20 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         file = make_file(folder, keys)
         print(f"{os.path.getsize(file) >> 20} MB, {keys + 4 * (keys // 10)} keys")
-        pairs = []
-        for round in range(rounds):
-            pairs.append((load_by_redis(folder, file), load_by_ladon(ladon, folder, file)))
-            print(f"round {round + 1}: redis-server {pairs[-1][0]:.2f} s, ladon {pairs[-1][1]:.2f} s")
-        ratio = statistics.median(redis / own for redis, own in pairs)
-        print(f"median: ladon is {ratio:.2f} times as fast as redis-server's load")
+        columns = {
+            "redis-server": lambda: load_by_redis(folder, file),
+            "ladon": lambda: load_by_ladon(ladon, folder, file),
+            "ladon, into a running ladon": lambda: load_into(ladon, folder, file, "ladon"),
+            "ladon, into a running redis-server": lambda: load_into(ladon, folder, file, "redis-server"),
+        }
+        measured = []
+        for number in range(rounds):
+            measured.append([load() for load in columns.values()])
+            figures = (f"{name} {seconds:.2f} s" for name, seconds in zip(columns, measured[-1]))
+            print(f"round {number + 1}: {'; '.join(figures)}", flush=True)
+        for at, name in list(enumerate(columns))[1:]:
+            ratio = statistics.median(row[0] / row[at] for row in measured)
+            print(f"median: {name}: {ratio:.2f} times as fast as redis-server's load")
 
 
 main()
