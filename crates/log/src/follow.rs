@@ -33,18 +33,17 @@ impl Log {
     /// [`LogError::WriteFailed`].
     pub fn begin_entries(&self) -> Result<(), LogError> {
         let io = self.io.lock();
-        if self.has_entries.swap(true, Ordering::SeqCst) {
+        if self.has_entries.load(Ordering::SeqCst) {
             return Ok(());
         }
         // A segment that holds anything is followed by another one.
         let next_record_in = self.buffer.turn_segment(1);
         if io.segment.base.0 == next_record_in {
             let failed = |error| write_failed(&io.segment.path, 0, error);
-            if let Err(error) = io.segment.allow_entries() {
-                self.has_entries.store(false, Ordering::SeqCst);
-                return Err(failed(error));
-            }
+            io.segment.allow_entries().map_err(failed)?;
         }
+        // Whoever begins a segment's file holds the same lock, and so sees this.
+        self.has_entries.store(true, Ordering::SeqCst);
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use ladon_raft::{
     Cut, Entry, EntryId, Extent, ExtentLog, Group, Member, MemberId, OnDurable, Payload, Storage,
-    StoredEntry, Vote,
+    StoredEntry, Vote, group_config,
 };
 use ladon_record::Lsn;
 use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
@@ -26,7 +26,7 @@ use openraft::raft::{
 };
 use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
 use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf, StoredMembershipOf};
-use openraft::{AnyError, Config, OptionalSend, Raft, SnapshotPolicy};
+use openraft::{AnyError, OptionalSend, Raft};
 use openraft_rt_tokio::TokioRuntime;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -357,13 +357,7 @@ async fn begin(setup: &Setup) -> (Arc<MemLog>, Node) {
     let log = Arc::new(MemLog { bytes: setup.bytes, disk, inner: Mutex::default() });
     let members = StoredMembershipOf::<Types>::default();
     let machine = Machine { log: log.clone(), applied: None, members };
-    let config = Config {
-        enable_pre_vote: Some(true),
-        enable_leader_restore: Some(false),
-        snapshot_policy: SnapshotPolicy::Never,
-        ..Config::default()
-    };
-    let config = Arc::new(config.validate().expect("the settings fit together"));
+    let config = Arc::new(group_config().validate().expect("the settings fit together"));
     let storage = Storage::new(log.clone());
     let raft = Node::new(id, config, network, storage, machine).await.expect("it starts");
     if id == 1 {

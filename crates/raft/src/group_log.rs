@@ -72,7 +72,7 @@ impl Entries {
     /// # Errors
     /// A text, if the entries are not those of one log.
     pub fn into_index(self, newest: Lsn) -> Result<Index, String> {
-        let mut entries = self.found.into_iter().peekable();
+        let mut entries = self.found.into_iter();
         let mut index = Index::default();
         if newest > Lsn::ZERO {
             let first = entries.by_ref().find(|&(_, _, end)| end >= newest);
@@ -148,23 +148,24 @@ impl GroupLog {
             // A full disk: the write is repeated, and the group goes on without this member.
             LogState::WriteFailed { .. } | LogState::Healthy => None,
         };
-        loop {
-            let mut inner = self.inner.lock();
-            let reached = inner.waiting.front().map(|waits| waits.0 <= self.log.durable());
-            let (result, is_over) = match (reached, &failed) {
-                (Some(true), _) => (Ok(()), false),
-                (Some(false), Some(error)) => (Err(io::Error::other(error.clone())), false),
-                _ => (Ok(()), true),
-            };
-            if is_over {
-                return;
-            }
-            let taken = inner.waiting.pop_front();
-            drop(inner);
-            if let Some((_, then)) = taken {
-                then(result);
+        let told = |waits: &mut (Lsn, OnDurable)| waits.0 <= self.log.durable() || failed.is_some();
+        // Each is told without the lock: it may ask this log for more.
+        while let Some((lsn, then)) = self.next_where(told) {
+            match &failed {
+                Some(error) if lsn > self.log.durable() => {
+                    then(Err(io::Error::other(error.clone())))
+                }
+                _ => then(Ok(())),
             }
         }
+    }
+
+    /// Takes the first that waits, if it is to be told.
+    fn next_where(
+        &self,
+        told: impl FnOnce(&mut (Lsn, OnDurable)) -> bool,
+    ) -> Option<(Lsn, OnDurable)> {
+        self.inner.lock().waiting.pop_front_if(told)
     }
 
     /// What is behind the last entry was this node's own, and never an entry.

@@ -44,5 +44,5 @@ pub use network::{Link, Network, Node, Request, Response, Transport, answer};
 pub use planted::Planted;
 pub use state::{GROUP_FORMAT, GroupState, MembersChange};
 pub use storage::{ExtentLog, OnDurable, Storage, StoredEntry};
-pub use types::{EntryId, Group, LeaderId, MemberId, Reign, Vote};
+pub use types::{EntryId, Group, LeaderId, MemberId, Reign, Vote, group_config};
 pub use wire::{BadMessage, decode_request, decode_response, encode_request, encode_response};

@@ -57,7 +57,7 @@ impl<A: Applier, RT: AsyncRuntime> Machine<A, RT> {
 /// There are no snapshots yet: a member whose entries are gone elsewhere cannot come back.
 pub struct NoSnapshots;
 
-fn no_snapshots() -> io::Error {
+pub(crate) fn no_snapshots() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "snapshots of a group are not supported yet")
 }
 

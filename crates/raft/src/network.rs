@@ -1,7 +1,7 @@
 //! Between members: what openraft asks of another one, and the answer.
 
 use crate::entry::{Entry, Member};
-use crate::machine::{Applier, Machine};
+use crate::machine::{Applier, Machine, no_snapshots};
 use crate::types::{EntryId, Group, MemberId, Vote};
 use bytes::Bytes;
 use ladon_log::{Log, LogBytes};
@@ -256,8 +256,7 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkV2<Group<RT>> for Link<T> {
         _: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
         _: RPCOption,
     ) -> Result<SnapshotResponse<Group<RT>>, StreamingError<Group<RT>>> {
-        let text = "snapshots of a group are not supported yet";
-        Err(StreamingError::Unreachable(Unreachable::new(&AnyError::error(text))))
+        Err(StreamingError::Unreachable(Unreachable::new(&AnyError::new(&no_snapshots()))))
     }
 
     async fn transfer_leader(

@@ -3,7 +3,7 @@
 use crate::entry::{Cut, Entry, Member, Payload};
 use openraft::impls::{InlineBatch, LogId, OneshotResponder, leader_id_std};
 use openraft::vote::RaftLeaderId;
-use openraft::{AsyncRuntime, OptionalSend, RaftTypeConfig};
+use openraft::{AsyncRuntime, Config, OptionalSend, RaftTypeConfig, SnapshotPolicy};
 use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
@@ -88,4 +88,17 @@ impl<RT: AsyncRuntime> RaftTypeConfig for Group<RT> {
     where
         T: OptionalSend + 'static;
     type ErrorSource = openraft::AnyError;
+}
+
+/// How every group runs. Not openraft's defaults: a candidate asks first whether it would be elected;
+/// a leader that restarts does not act on a `committed` that is not proven; a log that went back is
+/// never accepted; and snapshots are not made by a policy of the library's.
+pub fn group_config() -> Config {
+    Config {
+        enable_pre_vote: Some(true),
+        enable_leader_restore: Some(false),
+        allow_log_reversion: Some(false),
+        snapshot_policy: SnapshotPolicy::Never,
+        ..Config::default()
+    }
 }

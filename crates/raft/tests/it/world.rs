@@ -10,12 +10,12 @@ use ladon_platform::Clock;
 use ladon_raft::{
     Applier, Cut, Entries, EntryId, GroupLog, GroupState, Machine, Member, MemberId, Network, Node,
     Planted, Request, Response, Storage, StoredEntry, Transport, Writers, answer, decode_request,
-    decode_response, encode_request, encode_response,
+    decode_response, encode_request, encode_response, group_config,
 };
 use ladon_record::Lsn;
 use ladon_sim_disk::SimDisk;
 use ladon_testkit::Random;
-use openraft::{AsyncRuntime, Config, SnapshotPolicy};
+use openraft::AsyncRuntime;
 use openraft_rt_sim::SimRuntime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -518,13 +518,7 @@ fn recover(
     for entry in ladon_raft::ExtentLog::entries(&*group_log, 0, known)? {
         seen.apply(&entry)?;
     }
-    let config = Config {
-        enable_pre_vote: Some(true),
-        enable_leader_restore: Some(false),
-        snapshot_policy: SnapshotPolicy::Never,
-        ..Config::default()
-    };
-    let config = Arc::new(config.validate().map_err(io::Error::other)?);
+    let config = Arc::new(group_config().validate().map_err(io::Error::other)?);
     let postman = Arc::new(Postman { from: id, post: post.clone() });
     let network = Network::new(postman, log.clone());
     let machine = Machine::new(group_log.clone(), seen.clone(), committed)?;
