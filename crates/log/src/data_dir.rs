@@ -276,19 +276,7 @@ fn sync_names(disk: &dyn Disk, dir: &Path, made: &[PathBuf]) -> Result<(), OpenE
 }
 
 fn write_meta(disk: &dyn Disk, dir: &Path, meta: &Meta) -> io::Result<()> {
-    let temporary = dir.join("meta.tmp");
-    let file = match disk.create_new(&temporary) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let file = disk.open(&temporary)?;
-            file.set_len(0)?;
-            file
-        }
-        other => other?,
-    };
-    file.write_all_at(&meta.encode(), 0)?;
-    file.sync_data()?;
-    disk.rename(&temporary, &dir.join(META_NAME))?;
-    disk.sync_dir(dir)
+    disk.replace(&dir.join(META_NAME), &dir.join("meta.tmp"), &meta.encode())
 }
 
 fn io_error(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> OpenError + use<> {

@@ -235,14 +235,7 @@ impl LogEndFile {
         end: LogEnd,
     ) -> io::Result<LogEndFile> {
         let temporary = log_end_temporary_path(dir);
-        let file = match disk.create_new(&temporary) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let file = disk.open(&temporary)?;
-                file.set_len(0)?;
-                file
-            }
-            other => other?,
-        };
+        let file = disk.create_empty(&temporary)?;
         // Zeros instead of a hole, so that no later note needs disk space.
         let mut bytes = vec![0; FILE_BYTES as usize];
         bytes[0..8].copy_from_slice(&MAGIC);

@@ -37,14 +37,7 @@ impl OpenSegment {
     /// Creates the file, or reuses what an earlier failed attempt left, and writes its header.
     /// Neither the bytes nor the name are durable yet.
     pub(crate) fn create(disk: &dyn Disk, path: &Path, header: &SegmentHeader) -> io::Result<Self> {
-        let file = match disk.create_new(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let file = disk.open(path)?;
-                file.set_len(0)?;
-                file
-            }
-            other => other?,
-        };
+        let file = disk.create_empty(path)?;
         file.write_all_at(&header.encode(), 0)?;
         Ok(OpenSegment { file, path: path.to_owned(), base: header.base })
     }

@@ -14,6 +14,26 @@ pub trait Disk: Send + Sync {
     fn create_dir_all(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
     /// Creates a file; an error if it exists.
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// Creates a file, or empties what an earlier attempt has left under its name.
+    fn create_empty(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        match self.create_new(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let file = self.open(path)?;
+                file.set_len(0)?;
+                Ok(file)
+            }
+            other => other,
+        }
+    }
+    /// Gives a file these bytes as a whole, and on the disk: after a crash at any time it has all of
+    /// them, or is as it was. `temporary` is in the same directory.
+    fn replace(&self, path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
+        let file = self.create_empty(temporary)?;
+        file.write_all_at(bytes, 0)?;
+        file.sync_data()?;
+        self.rename(temporary, path)?;
+        path.parent().map_or(Ok(()), |dir| self.sync_dir(dir))
+    }
     /// Opens an existing file for reading and writing.
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
     /// Opens an existing file for reading.

@@ -156,18 +156,7 @@ impl GroupState {
     fn replace(&mut self, kept: Kept) -> io::Result<()> {
         let bytes = encode_group(&kept, self.dir_id);
         let (path, temporary) = (self.dir.join("group"), self.dir.join("group.tmp"));
-        let file = match self.disk.create_new(&temporary) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let file = self.disk.open(&temporary)?;
-                file.set_len(0)?;
-                file
-            }
-            other => other?,
-        };
-        file.write_all_at(&bytes, 0)?;
-        file.sync_data()?;
-        self.disk.rename(&temporary, &path)?;
-        self.disk.sync_dir(&self.dir)?;
+        self.disk.replace(&path, &temporary, &bytes)?;
         self.kept = kept;
         Ok(())
     }

@@ -53,12 +53,7 @@ impl Log {
         let pin = self.pin(begin);
         let temporary = checkpoint_temporary_path(&self.place.dir, begin);
         let created_ms = self.place.clock.unix_ms();
-        let file = match self.place.disk.create_new(&temporary) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.place.disk.open(&temporary).and_then(|file| file.set_len(0).map(|()| file))
-            }
-            other => other,
-        };
+        let file = self.place.disk.create_empty(&temporary);
         let file = file.map_err(|error| failed(&temporary, error))?;
         let header = CheckpointHeader {
             node: self.place.node,
