@@ -37,6 +37,7 @@ pub mod notifications;
 pub mod pubsub;
 pub mod request;
 pub mod rng;
+pub mod role;
 pub mod scan_positions;
 pub mod scripts;
 pub mod shared;

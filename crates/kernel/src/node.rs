@@ -10,6 +10,7 @@ use crate::limits;
 use crate::loading::Loading;
 use crate::message::ThreadHandle;
 use crate::notifications;
+use crate::role::Role;
 use crate::shared::Shared;
 use crate::statistics::rates::Sampler;
 use ladon_engine::{Keyspace, Locks, Scratch, Tx};
@@ -91,6 +92,18 @@ impl Node {
             generation,
             fixed_bytes,
         }
+    }
+
+    /// Whether data may change now, by requests or by the server itself.
+    #[inline]
+    pub fn may_change(&self) -> bool {
+        self.durability.accepts_writes() && self.role.is_free()
+    }
+
+    /// Whether clients that wait for data are served now: the log works, and the node may read.
+    #[inline]
+    pub fn may_serve(&self) -> bool {
+        self.durability.accepts_writes() && self.role.get() <= Role::Follows
     }
 
     /// What is not about data.

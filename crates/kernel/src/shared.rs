@@ -16,6 +16,7 @@ use crate::message::{Message, ThreadHandle};
 use crate::notifications;
 use crate::pubsub::registry::PubSub;
 use crate::rng::Rng;
+use crate::role::RoleCell;
 use crate::scan_positions::ScanPositions;
 use crate::scripts::Scripts;
 use crate::statistics::command_logs::CommandLogs;
@@ -78,6 +79,8 @@ pub struct Shared {
     pub io_backend: String,
     /// When the node started, Unix milliseconds.
     pub started_ms: u64,
+    /// The node's place in its cluster.
+    pub role: RoleCell,
     pause: Pause,
     pub(crate) exchange: Exchange,
     /// `DEBUG SET-ACTIVE-EXPIRE`.
@@ -222,6 +225,7 @@ impl Shared {
             sampler: Mutex::default(),
             run_id: Mutex::new(parts.run_id),
             io_backend: parts.io_backend,
+            role: RoleCell::default(),
             pause,
             active_expire: std::sync::atomic::AtomicBool::new(true),
             used_bytes_peak: AtomicU64::new(0),
@@ -283,6 +287,12 @@ impl Shared {
             self.pause.writes_only.store(what == Paused::Writes, Relaxed);
         }
         // A thread that sees the new count sees the pause.
+        self.begin_barrier()
+    }
+
+    /// Lets every thread see what was set before this call: once [`Shared::is_pause_seen`] with the
+    /// returned number, what they ran before is over.
+    pub fn begin_barrier(&self) -> u64 {
         let generation = self.pause.generation.fetch_add(1, Release) + 1;
         self.threads.iter().for_each(ThreadHandle::wake);
         generation

@@ -21,7 +21,9 @@ use crate::chunk::{Chunk, Place};
 use crate::crc::{crc32c, crc32c_of_both};
 use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, PAYLOAD_BYTES_MAX};
 use crate::segment::{LSN_MAX, SEGMENT_HEADER_BYTES};
-use crate::sync_primitives::{AtomicU64, AtomicUsize, CachePadded, Mutex, OrderedMutex, Ordering};
+use crate::sync_primitives::{
+    AtomicBool, AtomicU64, AtomicUsize, CachePadded, Mutex, OrderedMutex, Ordering,
+};
 use ladon_platform::lock_order::Place as LockPlace;
 use ladon_record::{LargeRecord, Lsn, RecordPart};
 use std::collections::VecDeque;
@@ -48,6 +50,7 @@ pub(crate) struct LogBuffer {
     marks_free: Mutex<Vec<usize>>,
     /// Bytes of large records that are not written yet.
     large_bytes: AtomicU64,
+    has_strays: AtomicBool,
     chunk_bytes: usize,
     segment_payload_bytes: u64,
     node: u16,
@@ -112,6 +115,7 @@ impl LogBuffer {
             marks_used: AtomicUsize::new(0),
             marks_free: Mutex::new(Vec::new()),
             large_bytes: AtomicU64::new(0),
+            has_strays: AtomicBool::new(false),
             chunk_bytes,
             segment_payload_bytes: segment_bytes.saturating_sub(SEGMENT_HEADER_BYTES),
             node,
@@ -162,7 +166,9 @@ impl LogBuffer {
         let mut own_chunk = (frame_bytes > self.chunk_bytes).then(|| Chunk::new(frame_bytes));
         let (place, lsn) = {
             let mut reserve = self.reserve.0.lock();
-            reserve.assert_takes_own_records();
+            if reserve.is_follower {
+                return self.stray();
+            }
             reserve.turn_segment(frame_bytes as u64, self.segment_payload_bytes);
             let place = reserve.place(frame_bytes, &mut own_chunk, self.chunk_bytes);
             self.reserved.0.store(reserve.end, Ordering::Release);
@@ -208,7 +214,10 @@ impl LogBuffer {
         let (place, lsn) = {
             let mut reserve = self.reserve.0.lock();
             let frame_bytes = FRAME_HEADER_BYTES as u64 + payload_bytes;
-            reserve.assert_takes_own_records();
+            if reserve.is_follower {
+                self.large_bytes.fetch_sub(payload_bytes, Ordering::Relaxed);
+                return self.stray();
+            }
             reserve.turn_segment(frame_bytes, self.segment_payload_bytes);
             let place = reserve.place(FRAME_HEADER_BYTES, &mut None, self.chunk_bytes);
             for (bytes, chunk) in parts {
@@ -248,6 +257,24 @@ impl LogBuffer {
         Lsn(lsn)
     }
 
+    /// A record of one's own would make positions differ from the leader's for good.
+    #[cold]
+    fn stray(&self) -> Lsn {
+        self.has_strays.store(true, Ordering::SeqCst);
+        Lsn(LSN_MAX)
+    }
+
+    /// Whether a record of one's own came while the log's records come from elsewhere.
+    pub(crate) fn has_strays(&self) -> bool {
+        self.has_strays.load(Ordering::SeqCst)
+    }
+
+    /// Whether any batch is open.
+    pub(crate) fn has_open_batch(&self) -> bool {
+        let used = self.marks_used.load(Ordering::Acquire);
+        self.marks[..used].iter().any(|mark| mark.0.load(Ordering::Acquire) != NO_MARK)
+    }
+
     /// Whether the log's records come from elsewhere.
     pub(crate) fn is_follower(&self) -> bool {
         self.reserve.0.lock().is_follower
@@ -262,10 +289,7 @@ impl LogBuffer {
     /// Everything has been written, and nothing is in flight. `turn`: the next record begins a new
     /// segment.
     pub(crate) fn cut(&self, to: u64, segment_base: u64, turn: bool) {
-        let used = self.marks_used.load(Ordering::Acquire);
-        let is_open = |mark: &CachePadded<AtomicU64>| mark.0.load(Ordering::Acquire) != NO_MARK;
-        let in_flight = self.marks[..used].iter().any(is_open);
-        assert!(!in_flight, "a batch is open while the log is cut");
+        assert!(!self.has_open_batch(), "a batch is open while the log is cut");
         let mut reserve = self.reserve.0.lock();
         let end = reserve.end;
         // The next record may have been going to begin a segment.
@@ -413,12 +437,6 @@ impl LogBuffer {
 }
 
 impl Reserve {
-    /// A record of one's own would make positions differ from the leader's for good.
-    #[inline]
-    fn assert_takes_own_records(&self) {
-        assert!(!self.is_follower, "a record of its own in a follower's log");
-    }
-
     /// Begins a new segment if the frame would overfill this one.
     #[inline]
     fn turn_segment(&mut self, frame_bytes: u64, segment_payload_bytes: u64) {

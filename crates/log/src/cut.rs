@@ -5,6 +5,7 @@
 //! `log-end` is lowered, because it would prove that the end is missing. Then the later segments go,
 //! the last one first, each durably, because a hole would be damage. Then the file is cut.
 
+use crate::durable::PUBLISH_WAIT_MS_MAX;
 use crate::log::Log;
 use crate::log_end::LogEnd;
 use crate::planted::Planted;
@@ -16,6 +17,7 @@ use ladon_record::Lsn;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use thiserror::Error;
 
 /// Why the log was not cut. It may be cut in part; try again, or restart.
@@ -57,12 +59,13 @@ impl Log {
     /// See [`CutError`].
     ///
     /// # Panics
-    /// Unless the log is a follower's, or while another batch is open.
+    /// Unless the log is a follower's.
     pub fn cut_after(&self, to: Lsn) -> Result<(), CutError> {
         assert!(self.is_follower(), "only a follower's log is cut");
         if self.reserved() <= to {
             return Ok(());
         }
+        self.await_batches(to)?;
         let newest = self.last_checkpoint().map_or(Lsn::ZERO, |checkpoint| checkpoint.newest);
         if to < newest {
             return Err(CutError::Checkpoint { to, newest });
@@ -91,8 +94,23 @@ impl Log {
         self.positions.cut(to.0);
         self.wanted_durable.fetch_min(to.0, Ordering::SeqCst);
         self.wanted_soon.fetch_min(to.0, Ordering::SeqCst);
+        self.cut_agreement(to);
         sync.cut(to.0);
         self.waiters.state_changed();
+        Ok(())
+    }
+
+    /// Waits for batches that were open when the log became a follower's: they end within
+    /// milliseconds, and no other begins.
+    fn await_batches(&self, to: Lsn) -> Result<(), LogError> {
+        let mut waited_ms = 0;
+        while self.buffer.has_open_batch() {
+            if waited_ms == PUBLISH_WAIT_MS_MAX {
+                return Err(LogError::Unpublished { lsn: to, waited_ms });
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            waited_ms += 1;
+        }
         Ok(())
     }
 

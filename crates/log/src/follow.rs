@@ -53,6 +53,13 @@ impl Log {
         self.buffer.set_follower(is_follower);
     }
 
+    /// Whether a record of this node's own came while the log takes its records from elsewhere. It
+    /// is not in the log; its position, which is beyond all others, is never reached. What the node
+    /// has in memory is not what the log says any more.
+    pub fn has_strays(&self) -> bool {
+        self.buffer.has_strays()
+    }
+
     /// Whether the log takes its records from elsewhere.
     pub fn is_follower(&self) -> bool {
         self.buffer.is_follower()

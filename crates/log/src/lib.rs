@@ -17,6 +17,7 @@
 //! key, no table, no command and no socket. All files go through [`ladon_platform::Disk`], all time
 //! through [`ladon_platform::Clock`].
 
+mod agreement;
 mod alternative;
 mod appender;
 mod buffer;

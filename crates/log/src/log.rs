@@ -12,6 +12,7 @@
 //! **Invariants:** `durable <= written <= published <= reserved`, and each only grows. Locks are
 //! taken in the order sync, io, buffer; none is held by an appender while it copies or waits.
 
+use crate::agreement::Agreement;
 use crate::appender::Appender;
 use crate::buffer::LogBuffer;
 use crate::checkpoint::CheckpointInfo;
@@ -44,6 +45,7 @@ pub struct Log {
     pub(crate) wanted_soon: AtomicU64,
     pub(crate) state: StateCell,
     pub(crate) waiters: PositionWaiters,
+    pub(crate) agreement: Agreement,
     pub(crate) io: OrderedMutex<Io>,
     pub(crate) sync: OrderedMutex<SyncSide>,
     pub(crate) worker: Worker,
@@ -107,6 +109,7 @@ impl Log {
             wanted_soon: AtomicU64::new(0),
             state: StateCell::new(),
             waiters: PositionWaiters::new(),
+            agreement: Agreement::new(),
             io: OrderedMutex::new(LockPlace::LOG_IO, Io::new(segment)),
             sync: OrderedMutex::new(LockPlace::LOG_SYNC, sync),
             worker: Worker::new(),

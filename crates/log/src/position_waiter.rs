@@ -19,6 +19,8 @@ const NOTHING: u64 = u64::MAX;
 pub(crate) struct Positions {
     pub(crate) written: CachePadded<AtomicU64>,
     pub(crate) durable: CachePadded<AtomicU64>,
+    /// On most of the disks of the group that the log's node is a member of; zero without one.
+    pub(crate) committed: CachePadded<AtomicU64>,
 }
 
 impl Positions {
@@ -26,6 +28,7 @@ impl Positions {
         Positions {
             written: CachePadded(AtomicU64::new(at.0)),
             durable: CachePadded(AtomicU64::new(at.0)),
+            committed: CachePadded(AtomicU64::new(0)),
         }
     }
 
@@ -59,6 +62,7 @@ impl Positions {
 pub struct PositionWaiter {
     awaits_written: AtomicU64,
     awaits_durable: AtomicU64,
+    awaits_committed: AtomicU64,
     positions: Arc<Positions>,
     awaited: Arc<AtomicUsize>,
     wake: Arc<dyn Fn() + Send + Sync>,
@@ -76,6 +80,13 @@ impl PositionWaiter {
     /// see [`crate::Log::want_durable`].
     pub fn await_durable(&self, lsn: Lsn) -> bool {
         self.register(&self.awaits_durable, lsn, &self.positions.durable.0)
+    }
+
+    /// Requests one wake-up when the group has committed everything up to `lsn`, and replaces an
+    /// earlier request. Returns true if that is already so. The caller must also ask for it: see
+    /// [`crate::Log::want_committed`].
+    pub fn await_committed(&self, lsn: Lsn) -> bool {
+        self.register(&self.awaits_committed, lsn, &self.positions.committed.0)
     }
 
     fn register(&self, awaits: &AtomicU64, lsn: Lsn, position: &AtomicU64) -> bool {
@@ -149,6 +160,7 @@ impl PositionWaiters {
         let waiter = Arc::new(PositionWaiter {
             awaits_written: AtomicU64::new(NOTHING),
             awaits_durable: AtomicU64::new(NOTHING),
+            awaits_committed: AtomicU64::new(NOTHING),
             positions: positions.clone(),
             awaited: self.awaited.clone(),
             wake,
@@ -160,6 +172,7 @@ impl PositionWaiters {
     pub(crate) fn remove(&self, waiter: &Arc<PositionWaiter>) {
         waiter.await_instead(&waiter.awaits_written, NOTHING);
         waiter.await_instead(&waiter.awaits_durable, NOTHING);
+        waiter.await_instead(&waiter.awaits_committed, NOTHING);
         self.all.lock().retain(|other| !Arc::ptr_eq(other, waiter));
     }
 
@@ -171,6 +184,11 @@ impl PositionWaiters {
     pub(crate) fn durable_advanced(&self, position: u64) {
         fence(Ordering::SeqCst);
         self.wake_where(|waiter| waiter.take_if_reached(&waiter.awaits_durable, position));
+    }
+
+    pub(crate) fn committed_advanced(&self, position: u64) {
+        fence(Ordering::SeqCst);
+        self.wake_where(|waiter| waiter.take_if_reached(&waiter.awaits_committed, position));
     }
 
     /// Wakes every waiter, because the state changed.

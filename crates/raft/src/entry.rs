@@ -24,6 +24,8 @@ impl fmt::Display for Cut {
 pub struct Member {
     /// `HOST:PORT` where the other members reach it.
     pub address: String,
+    /// `HOST:PORT` where clients of Redis' protocol reach it.
+    pub client: String,
     /// It votes and keeps the log, and has no data.
     pub is_witness: bool,
 }

@@ -6,7 +6,7 @@
 //!  | u64    | u64    | u8   |
 //!
 //! members:  configs u8, each: count u16, ids u64 ...;  nodes u16, each:
-//!           id u64, flags u8 (1: witness), address length u16, address
+//!           id u64, flags u8 (1: witness), two addresses (members', clients'): length u16, bytes
 //! ```
 //! Little endian. Why: 0 cut, 1 a leader's first, 2 the members. There are two configs while they
 //! change (joint consensus, Raft dissertation 4.3), otherwise one.
@@ -79,8 +79,10 @@ pub(crate) fn encode_members(members: &Membership<MemberId, Member>, out: &mut V
         out.extend_from_slice(&id.to_le_bytes());
         out.push(u8::from(member.is_witness));
         // Checked where members are added: a host's name has at most 253 bytes.
-        out.extend_from_slice(&(member.address.len() as u16).to_le_bytes());
-        out.extend_from_slice(member.address.as_bytes());
+        for address in [&member.address, &member.client] {
+            out.extend_from_slice(&(address.len() as u16).to_le_bytes());
+            out.extend_from_slice(address.as_bytes());
+        }
     }
 }
 
@@ -119,6 +121,12 @@ impl<'a> Rest<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
+    fn address(&mut self) -> Result<String, BadEntry> {
+        let length = self.u16()?;
+        let address = std::str::from_utf8(self.take(length.into())?);
+        Ok(address.map_err(|_| BadEntry("an address is not UTF-8"))?.to_owned())
+    }
+
     fn members(&mut self) -> Result<Membership<MemberId, Member>, BadEntry> {
         let mut configs = Vec::new();
         for _ in 0..self.u8()? {
@@ -136,10 +144,8 @@ impl<'a> Rest<'a> {
                 1 => true,
                 _ => return Err(BadEntry("a member has unknown flags")),
             };
-            let length = self.u16()?;
-            let address = std::str::from_utf8(self.take(length.into())?);
-            let address = address.map_err(|_| BadEntry("an address is not UTF-8"))?.to_owned();
-            nodes.insert(id, Member { address, is_witness });
+            let (address, client) = (self.address()?, self.address()?);
+            nodes.insert(id, Member { address, client, is_witness });
         }
         Membership::new(configs, nodes).map_err(|_| BadEntry("a voter is not among the members"))
     }
@@ -150,8 +156,10 @@ mod tests {
     use super::*;
 
     fn entries() -> Vec<(EntryId, Payload)> {
-        let nodes = [(1, "a:1"), (7, "[::1]:2"), (u64::MAX, "")]
-            .map(|(id, address)| (id, Member { address: address.to_owned(), is_witness: id == 7 }));
+        let nodes = [(1, "a:1"), (7, "[::1]:2"), (u64::MAX, "")].map(|(id, address)| {
+            let (address, client) = (address.to_owned(), format!("c{id}"));
+            (id, Member { address, client, is_witness: id == 7 })
+        });
         let configs = vec![BTreeSet::from([1]), BTreeSet::from([1, 7])];
         let members = Membership::new(configs, BTreeMap::from(nodes)).unwrap();
         let payloads = [Payload::Normal(Cut), Payload::Blank, Payload::Membership(members)];
@@ -176,7 +184,7 @@ mod tests {
     fn malformed_ones_are_refused() {
         let (id, payload) = entries().pop().unwrap();
         let good = encode_entry(id, &payload);
-        for (at, byte) in [(16, 3), (17, 1 << 7), (18, 255), (good.len() - 3, 9)] {
+        for (at, byte) in [(16, 3), (17, 1 << 7), (18, 255), (good.len() - 23, 9)] {
             let mut bytes = good.clone();
             bytes[at] = byte;
             assert!(decode_entry(&bytes).is_err(), "byte {at}");

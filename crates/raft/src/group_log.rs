@@ -24,6 +24,8 @@ pub trait Writers: Send + Sync + 'static {
     fn stop(&self);
     /// The node leads: its log takes records of its own again.
     fn may_begin(&self);
+    /// The log ends at `to` now. What was behind that, if anything was, is not the group's.
+    fn was_cut(&self, to: Lsn);
 }
 
 /// A node's log, its place in the group's, and what a member must not forget.
@@ -174,7 +176,12 @@ impl GroupLog {
             self.writers.stop();
             self.log.set_follower(true);
         }
-        self.log.cut_after(inner.index.end()).map_err(io::Error::other)
+        let end = inner.index.end();
+        if self.log.reserved() > end {
+            self.log.cut_after(end).map_err(io::Error::other)?;
+            self.writers.was_cut(end);
+        }
+        Ok(())
     }
 }
 

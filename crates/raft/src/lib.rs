@@ -42,7 +42,7 @@ pub use index::Index;
 pub use machine::{Applier, Machine, NoSnapshots};
 pub use network::{Link, Network, Node, Request, Response, Transport, answer};
 pub use planted::Planted;
-pub use state::{GROUP_FORMAT, GroupState, MembersChange};
+pub use state::{ClusterId, GROUP_FORMAT, GroupState, MembersChange};
 pub use storage::{ExtentLog, OnDurable, Storage, StoredEntry};
 pub use types::{EntryId, Group, LeaderId, MemberId, Reign, Vote, group_config};
 pub use wire::{BadMessage, decode_request, decode_response, encode_request, encode_response};

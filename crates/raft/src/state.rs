@@ -6,7 +6,7 @@
 //!  | magic  | format | zeros | dir id | term | for  | flags | member   | body's | crc | body
 //!  | 8 bytes| u32    |       | u64    | u64  | u64  | u64   | u64      | crc    |     |
 //!
-//!  body: for each of the last two changes of the members, the newest first:
+//!  body: id of the cluster (16 bytes), then for each of the last two changes of the members, the newest first:
 //!        index u64, term u64, length u32, members (frame.rs)
 //!
 //! committed:
@@ -45,6 +45,9 @@ const CHANGES_KEPT: usize = 2;
 /// A change of the members, and the entry that it is.
 pub type MembersChange = (EntryId, Membership<MemberId, Member>);
 
+/// Tells a cluster from all others; zeros: none.
+pub type ClusterId = [u8; 16];
+
 /// The two files of a directory.
 pub struct GroupState {
     disk: Arc<dyn Disk>,
@@ -57,6 +60,7 @@ pub struct GroupState {
 
 #[derive(Clone, Default)]
 struct Kept {
+    cluster: ClusterId,
     member: MemberId,
     vote: Option<Vote>,
     changes: Vec<MembersChange>,
@@ -95,12 +99,17 @@ impl GroupState {
         self.kept.member
     }
 
-    /// The node belongs to a group from now on.
+    /// The cluster that this node belongs to.
+    pub fn cluster(&self) -> ClusterId {
+        self.kept.cluster
+    }
+
+    /// The node belongs to a group of a cluster from now on.
     ///
     /// # Errors
     /// What the system says; nothing has changed then.
-    pub fn set_member(&mut self, member: MemberId) -> io::Result<()> {
-        self.replace(Kept { member, ..self.kept.clone() })
+    pub fn set_member(&mut self, cluster: ClusterId, member: MemberId) -> io::Result<()> {
+        self.replace(Kept { cluster, member, ..self.kept.clone() })
     }
 
     /// The last vote.
@@ -225,6 +234,7 @@ fn encode_group(kept: &Kept, dir_id: u64) -> Vec<u8> {
         out[40..48].copy_from_slice(&flags.to_le_bytes());
     }
     out[48..56].copy_from_slice(&kept.member.to_le_bytes());
+    out.extend_from_slice(&kept.cluster);
     for (id, members) in &kept.changes {
         let mut bytes = Vec::new();
         encode_members(members, &mut bytes);
@@ -249,7 +259,9 @@ fn decode_group(bytes: &[u8], dir_id: u64) -> Result<Kept, &'static str> {
         leader_id: LeaderId { term: words[3], voted_for: words[4] },
         committed: words[5] & OF_A_LEADER != 0,
     });
-    let mut kept = Kept { member: words[6], vote, changes: Vec::new() };
+    let (cluster, rest) = body.split_first_chunk().ok_or("it ends inside the cluster's id")?;
+    let mut kept = Kept { cluster: *cluster, member: words[6], vote, changes: Vec::new() };
+    body = rest;
     while !body.is_empty() {
         let short = "it ends inside a change of the members";
         let (fields, rest) = body.split_first_chunk::<20>().ok_or(short)?;
@@ -283,7 +295,7 @@ mod tests {
     }
 
     fn change(index: u64) -> MembersChange {
-        let member = Member { address: format!("h:{index}"), is_witness: false };
+        let member = Member { address: format!("h:{index}"), ..Member::default() };
         (EntryId::new(reign(3), index), Membership::from(BTreeMap::from([(index, member)])))
     }
 
@@ -300,7 +312,7 @@ mod tests {
             let disk = disk(seed);
             let mut state = open(&disk).unwrap();
             assert_eq!((state.vote(), state.member(), state.committed()), (None, 0, None));
-            state.set_member(4).unwrap();
+            state.set_member([3; 16], 4).unwrap();
             for index in 1..4 {
                 state.save_change(change(index)).unwrap();
             }
@@ -312,7 +324,7 @@ mod tests {
             let expected = [vote(9, seed % 2 == 0), vote(10, false)];
             let found = state.vote().unwrap();
             assert!(expected.contains(&found) && (torn || found == expected[1]));
-            assert_eq!(state.member(), 4);
+            assert_eq!((state.cluster(), state.member()), ([3; 16], 4));
             assert_eq!(state.changes(), [change(3), change(2)]);
         }
     }

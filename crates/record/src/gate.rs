@@ -18,11 +18,13 @@ pub enum Gate {
     EverySec = 2,
     /// On the disk: a crash of the machine takes nothing back.
     Fsync = 3,
+    /// On the disks of most of the group's members: what replaces this node has it.
+    Quorum = 4,
 }
 
 impl Gate {
     /// Every gate, laxest first.
-    pub const ALL: [Gate; 4] = [Gate::None, Gate::Write, Gate::EverySec, Gate::Fsync];
+    pub const ALL: [Gate; 5] = [Gate::None, Gate::Write, Gate::EverySec, Gate::Fsync, Gate::Quorum];
 
     /// The name in settings and on the wire.
     pub const fn name(self) -> &'static str {
@@ -31,6 +33,7 @@ impl Gate {
             Gate::Write => "write",
             Gate::EverySec => "everysec",
             Gate::Fsync => "fsync",
+            Gate::Quorum => "quorum",
         }
     }
 
@@ -41,6 +44,7 @@ impl Gate {
             1 => Some(Gate::Write),
             2 => Some(Gate::EverySec),
             3 => Some(Gate::Fsync),
+            4 => Some(Gate::Quorum),
             _ => None,
         }
     }
@@ -56,9 +60,8 @@ impl FromStr for Gate {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Gate, String> {
-        Gate::ALL
-            .into_iter()
-            .find(|gate| gate.name().eq_ignore_ascii_case(s))
-            .ok_or_else(|| format!("'{s}' is not a gate; use none, write, everysec or fsync"))
+        Gate::ALL.into_iter().find(|gate| gate.name().eq_ignore_ascii_case(s)).ok_or_else(|| {
+            format!("'{s}' is not a gate; use none, write, everysec, fsync or quorum")
+        })
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn sync_every(gate: Gate) -> Option<Duration> {
     match gate {
         Gate::EverySec => Some(Duration::from_secs(1)),
         // At `fsync`, replies request the syncs that they need; other changes may take a second.
-        Gate::Fsync => Some(Duration::from_secs(1)),
+        Gate::Fsync | Gate::Quorum => Some(Duration::from_secs(1)),
         Gate::None | Gate::Write => None,
     }
 }

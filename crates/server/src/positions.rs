@@ -10,16 +10,23 @@ pub(crate) struct Positions([Lsn; Gate::ALL.len()]);
 impl Positions {
     /// The log's present ones.
     pub(crate) fn of(log: &Log) -> Positions {
-        Positions::new(log.written(), log.durable())
+        Positions::new(log.written(), log.durable(), log.agreed())
     }
 
-    pub(crate) const fn new(written: Lsn, durable: Lsn) -> Positions {
-        Positions([Lsn::MAX, written, written, durable])
+    pub(crate) const fn new(written: Lsn, durable: Lsn, agreed: Lsn) -> Positions {
+        Positions([Lsn::MAX, written, written, durable, agreed])
     }
 
     #[inline]
     pub(crate) fn passed(self, gate: Gate, lsn: Lsn) -> bool {
-        self.0[gate as usize] >= lsn
+        self.0[gate as usize] >= Positions::needed(gate, lsn)
+    }
+
+    /// The position of a gate that lets a reply leave which depends on `lsn`. At `quorum` also one
+    /// that depends on nothing waits while the group may have another leader.
+    #[inline]
+    pub(crate) fn needed(gate: Gate, lsn: Lsn) -> Lsn {
+        lsn.max(Lsn(u64::from(gate >= Gate::Quorum)))
     }
 
     /// Up to where the log was handed to the operating system.
@@ -32,6 +39,18 @@ impl Positions {
     #[inline]
     pub(crate) fn durable(self) -> Lsn {
         self.0[Gate::Fsync as usize]
+    }
+
+    /// The same, with everything up to `durable` on the disk.
+    pub(crate) fn with_durable(mut self, durable: Lsn) -> Positions {
+        self.0[Gate::Fsync as usize] = durable;
+        self
+    }
+
+    /// Up to where the group has committed the log, and answers for it.
+    #[inline]
+    pub(crate) fn agreed(self) -> Lsn {
+        self.0[Gate::Quorum as usize]
     }
 
     /// Whether a gate has passed more than at an earlier moment.

@@ -15,22 +15,35 @@ pub(crate) struct Awaited {
     pub(crate) written: Lsn,
     pub(crate) durable_lowest: Lsn,
     pub(crate) durable_highest: Lsn,
+    pub(crate) agreed_lowest: Lsn,
+    pub(crate) agreed_highest: Lsn,
 }
 
 impl Default for Awaited {
     fn default() -> Self {
-        Awaited { written: Lsn::MAX, durable_lowest: Lsn::MAX, durable_highest: Lsn::ZERO }
+        Awaited {
+            written: Lsn::MAX,
+            durable_lowest: Lsn::MAX,
+            durable_highest: Lsn::ZERO,
+            agreed_lowest: Lsn::MAX,
+            agreed_highest: Lsn::ZERO,
+        }
     }
 }
 
 impl Awaited {
     pub(crate) fn add(&mut self, gate: Gate, lsn: Lsn) {
+        let lsn = Positions::needed(gate, lsn);
         match gate {
             Gate::None => {}
             Gate::Write | Gate::EverySec => self.written = self.written.min(lsn),
             Gate::Fsync => {
                 self.durable_lowest = self.durable_lowest.min(lsn);
                 self.durable_highest = self.durable_highest.max(lsn);
+            }
+            Gate::Quorum => {
+                self.agreed_lowest = self.agreed_lowest.min(lsn);
+                self.agreed_highest = self.agreed_highest.max(lsn);
             }
         }
     }
@@ -53,6 +66,12 @@ impl Awaited {
             reached |= waiter.await_durable(self.durable_lowest);
             log.want_durable(self.durable_highest);
         }
+        if self.agreed_lowest != Lsn::MAX {
+            log.want_committed(self.agreed_highest);
+            // What is committed waits for the lease, which wakes everybody.
+            let is_committed = waiter.await_committed(self.agreed_lowest);
+            reached |= is_committed && log.agreed() >= self.agreed_lowest;
+        }
         reached
     }
 }
@@ -63,30 +82,54 @@ pub(crate) fn is_reached(blocked: &LogWait, positions: Positions) -> bool {
     blocked.replicas <= 0 && positions.durable() >= blocked.durable
 }
 
-/// Why records that are not durable now never will be, if a sync has failed.
-pub(crate) fn sync_failure(log: &Log) -> Option<LogError> {
+/// Why replies that wait at a gate never will pass it.
+pub(crate) enum Hopeless {
+    /// A sync has failed: what is not durable now never will be.
+    SyncFailed(LogError),
+    /// Another node may lead the group: it decides what is kept.
+    NotLeader,
+}
+
+/// Whether waiting at some gate is in vain.
+pub(crate) fn hopeless(log: &Log) -> Option<Hopeless> {
+    if log.is_led_elsewhere() {
+        return Some(Hopeless::NotLeader);
+    }
     if log.accepts_writes() {
         return None;
     }
     match log.state() {
-        LogState::SyncFailed { error } => Some(error),
+        LogState::SyncFailed { error } => Some(Hopeless::SyncFailed(error)),
         _ => None,
     }
 }
 
 /// Sends an error to a connection whose wait cannot succeed, and closes it. The number of replies
 /// that it awaits is unknown here, and it must not wait forever.
-pub(crate) fn give_up(connection: &mut Connection, positions: Positions, error: &LogError) {
+pub(crate) fn give_up(connection: &mut Connection, positions: Positions, why: &Hopeless) {
     let reply = connection.replies.awaits();
     let blocked = connection.log_wait().map(|blocked| (Gate::Fsync, blocked.durable));
-    let hopeless = |(gate, lsn)| gate == Gate::Fsync && positions.durable() < lsn;
-    if !reply.or(blocked).is_some_and(hopeless) {
+    let is_in_vain = |(gate, lsn)| {
+        let gate_is = match why {
+            Hopeless::SyncFailed(_) => gate == Gate::Fsync,
+            Hopeless::NotLeader => gate == Gate::Quorum,
+        };
+        gate_is && !positions.passed(gate, lsn)
+    };
+    if !reply.or(blocked).is_some_and(is_in_vain) {
         return;
     }
     if connection.log_wait().is_some() {
         connection.blocked = None;
     }
-    connection.give_up(&format!("MISCONF It is not known whether the change is safe: {error}"));
+    connection.give_up(&match why {
+        Hopeless::SyncFailed(error) => {
+            format!("MISCONF It is not known whether the change is safe: {error}")
+        }
+        Hopeless::NotLeader => "UNKNOWNOUTCOME This node does not lead its cluster any more; \
+             whether the change is kept is for the leader to say"
+            .to_owned(),
+    });
 }
 
 /// Answers a connection whose wait is over.

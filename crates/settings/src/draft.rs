@@ -149,6 +149,13 @@ impl Draft {
         }
     }
 
+    /// What no setting alone is wrong about: the name of one that the others do not allow, and why.
+    pub(crate) fn contradiction(&self) -> Option<(Id, &'static str)> {
+        let is_in_cluster = self.number(Id::cluster_enabled) != 0;
+        (self.gate() == Gate::Quorum && !is_in_cluster)
+            .then_some((Id::gate, "the gate quorum is for nodes of a cluster (cluster-enabled)"))
+    }
+
     fn gate(&self) -> Gate {
         Gate::from_u8(self.number(Id::gate) as u8).unwrap_or_default()
     }
@@ -165,7 +172,8 @@ fn appendfsync_of(gate: Gate) -> Option<i64> {
     match gate {
         Gate::None => None,
         Gate::EverySec => Some(0),
-        Gate::Fsync => Some(1),
+        // As far as Redis' words go.
+        Gate::Fsync | Gate::Quorum => Some(1),
         Gate::Write => Some(2),
     }
 }

@@ -58,6 +58,10 @@ pub(crate) fn change(
         next.set(setting, value.as_ref(), &Origin::ConfigSet)
             .map_err(|reason| SetError::Failed { name: name.as_ref().to_owned(), reason })?;
     }
+    if let Some((id, reason)) = next.contradiction() {
+        let name = crate::TABLE[id as usize].name.to_owned();
+        return Err(SetError::Failed { name, reason: reason.to_owned() });
+    }
     Ok(next)
 }
 

@@ -191,7 +191,7 @@ settings! {
         data: String = Setting::text("data", "./ladon-data").aliases(&["dir"]).restart();
         /// How far a change must have got before a reply that shows it may leave the server: `none`
         /// (memory), `write` (handed to the system), `everysec` (and on the disk within about a
-        /// second), `fsync` (on the disk).
+        /// second), `fsync` (on the disk), `quorum` (on the disks of most of the cluster's members).
         gate: Gate = Setting::choice("gate", GATE_NAMES, "everysec");
         /// Redis' way to set the gate: `no` is the gate `none`, `yes` the one that `appendfsync`
         /// says.
@@ -393,6 +393,23 @@ settings! {
         logfile: String = Setting::text("logfile", "").start();
     }
 
+    section "Cluster" {
+        /// Whether the server is a node of a cluster: it takes no data until `ladon cluster create`
+        /// or `ladon cluster add-node` has made it a member of one.
+        cluster_enabled: bool = Setting::bool("cluster-enabled", "no").start();
+        /// Where the other nodes of the cluster reach this one; 0: the port of `resp`, plus 10000.
+        cluster_port: u16 = Setting::integer("cluster-port", 0, 65535, "0").start();
+        /// Host name or IP address under which the other nodes and the clients reach this node, as
+        /// the cluster's members and its clients are told. Empty: the first address that the server
+        /// listens on, if that is one.
+        cluster_announce_ip: String = Setting::text("cluster-announce-ip", "").start();
+        /// What the nodes of a cluster prove to each other: the same at each of them.
+        cluster_secret: Arc<String> = Setting::text("cluster-secret", "").sensitive().start();
+        /// Milliseconds without a word of its leader after which a cluster's members elect another
+        /// one, about: it takes between one and two times as long.
+        failover_timeout: u64 = Setting::integer("failover-timeout", 50, 60_000, "300").start();
+    }
+
     section "Rights and modes" {
         /// Which clients may use `DEBUG`.
         enable_debug_command: Access =
@@ -418,9 +435,6 @@ settings! {
         /// Seconds since its last word after which a replica does not keep up; 0 asks for none.
         min_replicas_max_lag: u32 = Setting::integer("min-replicas-max-lag", 0, I32_MAX, "10")
             .aliases(&["min-slaves-max-lag"]);
-        /// Whether the server is a node of a Redis cluster.
-        cluster_enabled: String =
-            Setting::promise("cluster-enabled", "no", "Ladon is no cluster yet").start();
         /// Whether the server leaves its terminal.
         daemonize: String = Setting::fixed(
             "daemonize",

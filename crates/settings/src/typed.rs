@@ -198,7 +198,7 @@ pub enum ClientMemory {
 }
 
 /// The names of the gates, in the order of their numbers.
-pub(crate) const GATE_NAMES: &[&str] = &["none", "write", "everysec", "fsync"];
+pub(crate) const GATE_NAMES: &[&str] = &["none", "write", "everysec", "fsync", "quorum"];
 
 /// `appendfsync`'s words, in the order in which Redis' error names them.
 pub(crate) const APPENDFSYNC_NAMES: &[&str] = &["everysec", "always", "no"];
@@ -227,7 +227,7 @@ impl FromSetting for Gate {
     #[inline]
     fn read(settings: &Settings, id: Id) -> Gate {
         // No number but a gate's is ever stored; the strictest is the safe answer.
-        Gate::from_u8(settings.number(id) as u8).unwrap_or(Gate::Fsync)
+        Gate::from_u8(settings.number(id) as u8).unwrap_or(Gate::Quorum)
     }
 }
 

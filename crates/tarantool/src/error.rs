@@ -112,6 +112,15 @@ pub(crate) fn of_refusal(refusal: Refusal, node: &Node) -> BoxError {
                            min-replicas-to-write";
             BoxError::new(READONLY, message)
         }
+        Refusal::Follows | Refusal::FollowsQuorum | Refusal::CutOff | Refusal::Outside => {
+            let why = match refusal {
+                Refusal::Follows => "it follows the leader of its cluster",
+                Refusal::FollowsQuorum => "what the gate quorum promises is read at the leader",
+                Refusal::CutOff => "it cannot reach most of its cluster's members",
+                _ => "it is no member of a cluster yet",
+            };
+            BoxError::new(READONLY, format!("Can't modify data on a read-only instance - {why}"))
+        }
         // The others are not about statements.
         _ => wal_io(),
     }

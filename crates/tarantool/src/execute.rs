@@ -106,10 +106,15 @@ impl Running<'_, '_> {
         request: Result<Request<'_>, RequestError>,
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
-        if let Err(refusal) = admission::on_data(self.thread.node)
+        let node = self.thread.node;
+        let admitted = admission::on_data(node).and_then(|()| match node.role.is_free() {
+            true => Ok(()),
+            false => admission::in_cluster(node, None),
+        });
+        if let Err(refusal) = admitted
             && facts_of(header.request_type).needs_data
         {
-            return Err(error::of_refusal(refusal, self.thread.node).into());
+            return Err(error::of_refusal(refusal, node).into());
         }
         let version = self.schema_version;
         if header.schema_version != 0 && header.schema_version != version {

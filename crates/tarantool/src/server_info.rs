@@ -23,7 +23,7 @@ impl Running<'_, '_> {
             ("version", Fact::Text(VERSION.to_owned())),
             ("package", Fact::Text("Ladon".to_owned())),
             ("id", Fact::Number(1)),
-            ("ro", Fact::Switch(!node.durability.accepts_writes())),
+            ("ro", Fact::Switch(!node.may_change())),
             ("uuid", Fact::Text(self.session.instance_uuid(node))),
             ("status", Fact::Text("running".to_owned())),
             ("uptime", Fact::Number(uptime)),

@@ -68,7 +68,11 @@ impl Running<'_, '_> {
         let admitted = match transaction.is_written() {
             // What it has written is data from now on.
             true => admission::statement(node, || make_room(self.thread)),
-            false => admission::changes(node),
+            // It shows what it has read.
+            false => admission::changes(node).or_else(|refusal| match refusal {
+                admission::Refusal::Follows => Ok(()),
+                refusal => Err(refusal),
+            }),
         };
         if let Err(refusal) = admitted {
             transaction.roll_back(self.thread.scratch);

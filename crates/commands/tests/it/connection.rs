@@ -359,7 +359,7 @@ fn a_connection_chooses_its_gate() {
         ("CLIENT GATE", "\"fsync\"", Some(Gate::Fsync)),
         (
             "CLIENT GATE x",
-            "-ERR unknown gate 'x', use none, write, everysec, fsync or default",
+            "-ERR unknown gate 'x', use none, write, everysec, fsync, quorum or default",
             Some(Gate::Fsync),
         ),
         ("CLIENT GATE none none", "-ERR syntax error", Some(Gate::Fsync)),

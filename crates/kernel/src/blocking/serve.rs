@@ -30,7 +30,7 @@ pub fn serve(thread: &mut ThreadParts<'_>) {
     let mut thread = ThreadParts { node, local, scratch, now_ms, append: *append, pump: None };
     let mut ready = VecDeque::from(std::mem::take(&mut thread.scratch.ready));
     // While the log takes no changes, nothing can be popped, so clients keep waiting.
-    while node.durability.accepts_writes()
+    while node.may_serve()
         && let Some(made) = ready.pop_front()
     {
         let mut after = Place::default();
@@ -62,8 +62,7 @@ const BUSY_PAUSE_MS: u64 = 10;
 #[cold]
 pub fn look_again(thread: &mut ThreadParts<'_>, waiter: &Arc<Waiter>) {
     let wait = KeyWait::of(waiter);
-    let is_open =
-        thread.node.durability.accepts_writes() && thread.node.paused(thread.now_ms).is_none();
+    let is_open = thread.node.may_serve() && thread.node.paused(thread.now_ms).is_none();
     if is_open && attempt(thread, None, waiter) {
         return serve(thread);
     }

@@ -131,7 +131,7 @@ fn evict(thread: &mut ThreadParts<'_>, limit_ns: u64) -> Room {
         return if is_over(node, scratch) { Room::Soon } else { Room::Enough };
     }
     // A paused node must not change, and a log that takes no records refuses the command anyway.
-    if node.paused(now_ms).is_some() || !node.durability.accepts_writes() {
+    if node.paused(now_ms).is_some() || !node.may_change() {
         return Room::Soon;
     }
     settle(node, scratch);

@@ -18,8 +18,10 @@ use crate::command::error::CommandError;
 use crate::command::flags::Flags;
 use crate::memory::eviction::Room;
 use crate::node::Node;
+use crate::role::Role;
 use crate::shared::Paused;
 use ladon_identity::Denied;
+use ladon_record::Gate;
 use ladon_resp::Proto;
 
 /// Why something is not admitted.
@@ -44,6 +46,14 @@ pub enum Refusal {
     LogFailed,
     /// Fewer replicas than `min-replicas-to-write`.
     TooFewReplicas,
+    /// The node follows the leader of its cluster, or asks who that is.
+    Follows,
+    /// The node follows, and the client wants what the whole cluster agrees on.
+    FollowsQuorum,
+    /// The node cannot reach most of its cluster.
+    CutOff,
+    /// The node is to become a member of a cluster.
+    Outside,
     /// Not for scripts.
     NotForScripts,
     /// The script, or the way it was called, promises to change nothing.
@@ -78,6 +88,15 @@ impl Refusal {
                 return CommandError::Other(text.into());
             }
             Refusal::TooFewReplicas => "NOREPLICAS Not enough good replicas to write.",
+            Refusal::Follows => "READONLY You can't write against a read only replica.",
+            Refusal::FollowsQuorum => {
+                "NOQUORUM This node follows: what the gate quorum promises is read at the leader"
+            }
+            Refusal::CutOff => "NOQUORUM This node cannot reach most of its cluster's members",
+            Refusal::Outside => {
+                "CLUSTERDOWN This node is no member of a cluster yet: ladon cluster create, or \
+                 ladon cluster add-node"
+            }
             Refusal::NotForScripts => "ERR This Redis command is not allowed from script",
             Refusal::OnlyReads => "ERR Write commands are not allowed from read-only scripts.",
             Refusal::ScriptWrites => {
@@ -105,6 +124,9 @@ pub fn request(
     }
     if !flags.has(Flags::LOADING) {
         on_data(node)?;
+        if !node.role.is_free() {
+            in_cluster(node, session.gate)?;
+        }
     }
     if session.is_subscribed()
         && session.proto == Proto::Resp2
@@ -206,6 +228,20 @@ pub fn on_data(node: &Node) -> Result<(), Refusal> {
     if node.loading.is_some() { Err(Refusal::Loading) } else { Ok(()) }
 }
 
+/// Admits what reads data at a node that does not lead its cluster.
+#[cold]
+pub fn in_cluster(node: &Node, gate: Option<Gate>) -> Result<(), Refusal> {
+    match node.role.get() {
+        Role::Alone | Role::Leads => Ok(()),
+        Role::Follows if gate.unwrap_or_else(|| node.settings.gate()) == Gate::Quorum => {
+            Err(Refusal::FollowsQuorum)
+        }
+        Role::Follows => Ok(()),
+        Role::CutOff => Err(Refusal::CutOff),
+        Role::Outside => Err(Refusal::Outside),
+    }
+}
+
 /// Admits a statement of IPROTO that writes.
 pub fn statement(node: &Node, memory: impl FnOnce() -> Room) -> Result<(), Refusal> {
     changes(node)?;
@@ -221,7 +257,19 @@ pub fn changes(node: &Node) -> Result<(), Refusal> {
 
 #[inline]
 fn takes_changes(node: &Node) -> Result<(), Refusal> {
-    if node.durability.accepts_writes() { Ok(()) } else { Err(Refusal::LogFailed) }
+    if !node.durability.accepts_writes() {
+        return Err(Refusal::LogFailed);
+    }
+    if node.role.is_free() { Ok(()) } else { Err(may_not_change(node)) }
+}
+
+#[cold]
+fn may_not_change(node: &Node) -> Refusal {
+    match node.role.get() {
+        Role::Outside => Refusal::Outside,
+        Role::CutOff => Refusal::CutOff,
+        Role::Alone | Role::Leads | Role::Follows => Refusal::Follows,
+    }
 }
 
 #[inline]

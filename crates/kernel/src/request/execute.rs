@@ -250,7 +250,7 @@ impl Running<'_, '_> {
         let started = local.start(node, spec, args);
         // While writes are paused nothing may change, so expired keys are only hidden. An admitted
         // write continues even if the log fails at this very moment.
-        scratch.read_only = !flags.has(Flags::WRITE) && !node.durability.accepts_writes()
+        scratch.read_only = !flags.has(Flags::WRITE) && !node.may_change()
             || paused.is_some() && flags.has(Flags::READONLY);
         scratch.no_touch = self.session.no_touch;
         let reply = Reply::new(self.out, self.session.proto);

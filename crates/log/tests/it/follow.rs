@@ -261,11 +261,15 @@ fn what_does_not_belong_there_is_refused() {
 }
 
 #[test]
-#[should_panic = "a record of its own in a follower's log"]
-fn a_follower_appends_nothing_of_its_own() {
+fn a_followers_own_record_is_a_stray() {
     let mut node = open(&SimDisk::new(1));
     node.log.set_follower(true);
-    node.put(b"mine");
+    assert!(!node.log.has_strays());
+    let lsn = node.appender.append(b"mine", 7);
+    node.appender.publish();
+    assert!(node.log.has_strays());
+    assert_eq!(node.log.reserved(), Lsn::ZERO);
+    assert!(lsn > Lsn(1 << 50), "a position that is reached never: {lsn}");
 }
 
 #[test]

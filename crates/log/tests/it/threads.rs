@@ -6,6 +6,8 @@ use ladon_platform::{SystemClock, SystemDisk};
 use ladon_record::{Gate, LargeRecord, Lsn, Record};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const THREADS: u64 = 3;
@@ -42,10 +44,12 @@ fn work(log: &Arc<Log>, thread: u64, gate: Gate) {
             Gate::None => log.write_soon(),
             Gate::Write | Gate::EverySec => drop(log.write_published().unwrap()),
             Gate::Fsync => log.want_durable(last),
+            Gate::Quorum => log.want_committed(last),
         }
         let began = Instant::now();
         let passed = || match gate {
             Gate::Fsync => waiter.await_durable(last),
+            Gate::Quorum => waiter.await_committed(last),
             _ => waiter.await_written(last),
         };
         while !passed() {
@@ -54,6 +58,22 @@ fn work(log: &Arc<Log>, thread: u64, gate: Gate) {
         }
     }
     log.remove_waiter(&waiter);
+}
+
+/// A group that commits whatever it is asked for.
+fn spawn_group(log: &Arc<Log>, is_over: Arc<AtomicBool>) -> JoinHandle<()> {
+    let group = std::thread::spawn({
+        let log = log.clone();
+        move || {
+            while !is_over.load(Ordering::SeqCst) {
+                std::thread::park();
+                log.advance_committed(log.wanted_committed());
+            }
+        }
+    });
+    let thread = group.thread().clone();
+    log.belongs_to_group(Arc::new(move || thread.unpark()));
+    group
 }
 
 #[test]
@@ -65,12 +85,20 @@ fn every_gate_opens_for_every_thread() {
         if gate == Gate::EverySec {
             log.set_sync_every(Some(Duration::from_millis(20)));
         }
+        let is_over = Arc::new(AtomicBool::new(false));
+        let group = (gate == Gate::Quorum).then(|| spawn_group(&log, is_over.clone()));
         std::thread::scope(|threads| {
             for thread in 0..THREADS {
                 let log = &log;
                 threads.spawn(move || work(log, thread, gate));
             }
         });
+        is_over.store(true, Ordering::SeqCst);
+        if let Some(group) = group {
+            group.thread().unpark();
+            group.join().unwrap();
+            assert_eq!(log.committed(), log.wanted_committed());
+        }
         let end = log.reserved();
         if gate == Gate::EverySec {
             let began = Instant::now();

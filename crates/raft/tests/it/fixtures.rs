@@ -24,6 +24,7 @@ struct Nobody;
 impl Writers for Nobody {
     fn stop(&self) {}
     fn may_begin(&self) {}
+    fn was_cut(&self, _: Lsn) {}
 }
 
 fn folder() -> PathBuf {
@@ -38,7 +39,7 @@ fn id(term: u64, index: u64) -> EntryId {
 fn members() -> Membership<u64, Member> {
     let member = |id: u64| {
         let address = format!("node{id}.example:16379");
-        (id, Member { address, is_witness: id == 3 })
+        (id, Member { address, client: format!("node{id}.example:6379"), is_witness: id == 3 })
     };
     Membership::from(BTreeMap::from([1, 2, 3].map(member)))
 }
@@ -119,7 +120,7 @@ fn write_fixtures() {
     log.close().unwrap();
     drop((appender, log));
     let log = open(&path);
-    log.with_state(|state| state.set_member(1)).unwrap();
+    log.with_state(|state| state.set_member(*b"0123456789abcdef", 1)).unwrap();
     log.save_vote(&vote()).unwrap();
     let mut appender = log.log().appender();
     for index in 0..10 {

@@ -142,6 +142,8 @@ impl Writers for Leads {
     fn may_begin(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
+
+    fn was_cut(&self, _: Lsn) {}
 }
 
 #[derive(Default)]

@@ -336,19 +336,19 @@ mod tests {
     #[test]
     fn a_reply_that_begins_in_a_later_turn_waits_for_what_its_command_has_found() {
         let mut replies = Replies::default();
-        let positions = Positions::new(Lsn(4), Lsn(3));
+        let positions = Positions::new(Lsn(4), Lsn(3), Lsn(3));
         replies.depends = Lsn(4);
         replies.mark(Gate::Fsync, positions, 0);
         replies.deliver(b"found ");
         replies.mark(Gate::Fsync, positions, 0);
         assert!(!replies.has_sendable());
-        replies.advance(Positions::new(Lsn(4), Lsn(4)), |_| ());
+        replies.advance(Positions::new(Lsn(4), Lsn(4), Lsn(4)), |_| ());
         assert_eq!(replies.take_sendable(Vec::new).as_deref(), Some(&b"found "[..]));
     }
 
     #[test]
     fn what_has_not_passed_the_gate_is_replaced_up_to_the_middle_of_a_block() {
-        let positions = Positions::new(Lsn(4), Lsn(3));
+        let positions = Positions::new(Lsn(4), Lsn(3), Lsn(3));
         for kept in 0..9u64 {
             let mut replies = Replies::default();
             replies.deliver(b"$5\r\n");
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn the_rest_of_a_reply_comes_before_what_came_meanwhile() {
         let mut replies = Replies::default();
-        let positions = Positions::new(Lsn(4), Lsn(3));
+        let positions = Positions::new(Lsn(4), Lsn(3), Lsn(3));
         replies.deliver(b"shown ");
         replies.mark(Gate::Fsync, positions, 0);
         replies.deliver(b"unsafe ");
@@ -383,14 +383,14 @@ mod tests {
         assert_eq!(replies.take_sendable(Vec::new).as_deref(), Some(&b"rest shown "[..]));
         replies.in_flight = 0;
         assert!(!replies.has_sendable());
-        replies.advance(Positions::new(Lsn(4), Lsn(4)), |_| ());
+        replies.advance(Positions::new(Lsn(4), Lsn(4), Lsn(4)), |_| ());
         assert_eq!(replies.take_sendable(Vec::new).as_deref(), Some(&b"unsafe "[..]));
     }
 
     #[test]
     fn a_reply_overtakes_those_that_wait() {
         let mut replies = Replies::default();
-        let positions = Positions::new(Lsn(4), Lsn(3));
+        let positions = Positions::new(Lsn(4), Lsn(3), Lsn(3));
         let reply = |replies: &mut Replies, bytes: &[u8], depends| {
             let start = replies.output.len();
             replies.deliver(bytes);
@@ -415,10 +415,10 @@ mod tests {
         };
         assert_eq!(sent(&mut replies).as_deref(), Some("second third fourth "));
         assert_eq!(sent(&mut replies), None);
-        replies.advance(Positions::new(Lsn(4), Lsn(4)), |_| ());
+        replies.advance(Positions::new(Lsn(4), Lsn(4), Lsn(4)), |_| ());
         assert_eq!(sent(&mut replies).as_deref(), Some("first waits "));
         assert_eq!(sent(&mut replies), None);
-        replies.advance(Positions::new(Lsn(5), Lsn(5)), |_| ());
+        replies.advance(Positions::new(Lsn(5), Lsn(5), Lsn(5)), |_| ());
         assert_eq!(sent(&mut replies).as_deref(), Some("waits too "));
     }
 }

@@ -188,7 +188,7 @@ impl Worker {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let gate = self.node.settings.gate().max(self.turn_gate);
         let gate = connection.session.gate.unwrap_or(gate);
-        if gate == Gate::Fsync && self.seen.passed(gate, depends) {
+        if gate >= Gate::Fsync && self.seen.passed(gate, depends) {
             let mut waits = GateWaits::new(&self.node, &self.bench.local.stats.gate_waits);
             connection.replies.overtake(start, gate, self.seen, |since_ns| waits.count(since_ns));
         }

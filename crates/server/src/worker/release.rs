@@ -54,7 +54,8 @@ impl Worker {
         self.queues.reuse(WaitsFor::Release, touched);
         self.promise_everysec();
         // A failed sync moves no position, so waiting for one is useless.
-        let is_failing = !self.queues.is_empty(WaitsFor::Gate) && !self.log.accepts_writes();
+        let is_failing = !self.queues.is_empty(WaitsFor::Gate)
+            && (!self.log.accepts_writes() || self.log.is_led_elsewhere());
         if moved || self.some_wait_is_over || is_failing {
             self.look_through_waiting(net);
         } else if self.awaited != self.registered {
@@ -84,7 +85,7 @@ impl Worker {
     fn look_through_waiting(&mut self, net: &mut impl Net) {
         loop {
             // Read before the positions: a failed sync is final, so they do not move after it.
-            let lost = waiting::sync_failure(&self.log);
+            let hopeless = waiting::hopeless(&self.log);
             let positions = self.positions();
             self.seen = positions;
             self.awaited = Awaited::default();
@@ -94,8 +95,8 @@ impl Worker {
                 let Some(connection) = &mut self.connections[slot as usize] else { continue };
                 connection.waits.remove(WaitsFor::Gate);
                 connection.replies.advance(positions, |since_ns| waits.count(since_ns));
-                if let Some(error) = &lost {
-                    waiting::give_up(connection, positions, error);
+                if let Some(why) = &hopeless {
+                    waiting::give_up(connection, positions, why);
                 }
                 let for_waits = self.planted.positions_for_waits(positions);
                 if let Some(wait) = connection.log_wait()

@@ -153,7 +153,7 @@ impl Planted {
     #[inline]
     pub(super) fn positions_for_waits(self, positions: Positions) -> Positions {
         match self {
-            Planted::EarlyWait => Positions::new(positions.written(), positions.written()),
+            Planted::EarlyWait => positions.with_durable(positions.written()),
             _ => positions,
         }
     }

@@ -92,6 +92,10 @@ impl Loader {
     /// every layer.
     pub fn finish(mut self) -> Result<(Settings, Vec<Note>), LoadError> {
         self.look_for_redis_data();
+        if let Some((id, reason)) = self.draft.contradiction() {
+            let origin = self.draft.entry(id).origin.clone();
+            self.problem(&origin, reason.to_owned());
+        }
         if !self.problems.is_empty() {
             return Err(LoadError { problems: self.problems });
         }

@@ -88,7 +88,7 @@ impl Run {
                 Gate::None => true,
                 Gate::Write => is_cut,
                 Gate::EverySec => is_cut && end > self.synced_step,
-                Gate::Fsync => false,
+                Gate::Fsync | Gate::Quorum => false,
             };
             operation.may_be_lost = may_be_lost && !operation.is_durable && !operation.is_shown;
             self.report.waits_kept += u64::from(may_be_lost && operation.is_durable);

@@ -609,7 +609,7 @@ impl Operation {
             Gate::None => true,
             Gate::Write => is_cut,
             Gate::EverySec => is_cut && self.end.unwrap_or(0) > synced_step,
-            Gate::Fsync => false,
+            Gate::Fsync | Gate::Quorum => false,
         };
     }
 

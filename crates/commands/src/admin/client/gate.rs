@@ -16,7 +16,13 @@ pub(super) fn gate(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
             ctx.reply.bulk(gate.name());
         }
         [name] => {
-            ctx.session.gate = named(name)?;
+            let gate = named(name)?;
+            if gate == Some(Gate::Quorum) && !ctx.node.settings.cluster_enabled() {
+                return Err(CommandError::text(
+                    "ERR the gate quorum is for nodes of a cluster (cluster-enabled)",
+                ));
+            }
+            ctx.session.gate = gate;
             ctx.reply.ok();
         }
         _ => return Err(CommandError::Syntax),
@@ -31,7 +37,7 @@ fn named(name: &[u8]) -> Result<Option<Gate>, CommandError> {
     }
     Gate::ALL.into_iter().find(|gate| is(name, gate.name())).map(Some).ok_or_else(|| {
         CommandError::err(format_args!(
-            "unknown gate '{}', use none, write, everysec, fsync or default",
+            "unknown gate '{}', use none, write, everysec, fsync, quorum or default",
             shown(name)
         ))
     })
