@@ -1,0 +1,229 @@
+//! The handle: asks others, and has others' questions answered.
+
+use crate::frame::{BODY_BYTES_MAX, FIRST_SERVICE_KIND};
+use crate::identity::{Identity, Peer};
+use crate::listen::Reception;
+use crate::target::{Attempt, Target};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use socket2::{SockRef, TcpKeepalive};
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Addresses without a link that are remembered.
+const DOWN_MAX: usize = 256;
+
+/// Answers other nodes' questions.
+pub trait Service: Send + Sync + 'static {
+    /// Whether there are such questions. Another kind ends the link of who asks.
+    fn knows(&self, kind: u8) -> bool;
+
+    /// Answers `peer`, or says why not. The future is dropped if nobody waits for the answer any
+    /// more; what must not stop half-way has to run in a task of its own.
+    fn answer(
+        &self,
+        peer: &Peer,
+        kind: u8,
+        group: u16,
+        body: Bytes,
+    ) -> impl Future<Output = Result<Vec<u8>, String>> + Send;
+}
+
+/// How nodes prove that they belong to the cluster.
+#[derive(Clone)]
+pub enum Security {
+    /// All of them know this secret. Nobody learns it from what they say, but everybody on the way
+    /// can read what they say, and change it: for loopback and for networks that nobody else has
+    /// access to. Whoever has seen a hello can try secrets at leisure, so it has to be long and
+    /// random.
+    Secret(Vec<u8>),
+}
+
+impl fmt::Debug for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Security::Secret(_) => f.write_str("Secret(..)"),
+        }
+    }
+}
+
+/// What others may cost this node.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of a message. Not more than [`Limits::link_bytes_max`].
+    pub message_bytes_max: usize,
+    /// Bytes of the messages of several frames that are half here, and as many that the service
+    /// has; the same on all nodes.
+    pub link_bytes_max: usize,
+    /// Questions under way on a link; who asks waits for a place.
+    pub questions_max: usize,
+    /// Connections that have not proven anything yet.
+    pub strangers_max: usize,
+    /// How long they may take.
+    pub hello_time: Duration,
+    /// Connections of other nodes to this one.
+    pub links_max: usize,
+    /// How long it may take to connect to another node, hello included.
+    pub connect_time: Duration,
+    /// An address without a link is tried once in this time.
+    pub backoff: Duration,
+    /// An idle side says so often that it is there.
+    pub alive_interval: Duration,
+    /// A link ends when nothing came for so long, or nothing could be sent.
+    pub silence_max: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            message_bytes_max: 1 << 30,
+            link_bytes_max: 1 << 30,
+            questions_max: 256,
+            strangers_max: 64,
+            hello_time: Duration::from_secs(2),
+            links_max: 256,
+            connect_time: Duration::from_secs(2),
+            backoff: Duration::from_millis(100),
+            alive_interval: Duration::from_secs(1),
+            silence_max: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Limits {
+    /// Units of 64 KiB that a link's large messages may have.
+    pub(crate) fn link_permits(&self) -> usize {
+        self.link_bytes_max.div_ceil(BODY_BYTES_MAX).clamp(1, u32::MAX as usize >> 1)
+    }
+
+    /// How many of them a message of so many bytes needs, if it is large.
+    pub(crate) fn permits_of(&self, bytes: usize) -> Option<u32> {
+        let units = bytes.div_ceil(BODY_BYTES_MAX).min(self.link_permits());
+        (bytes > BODY_BYTES_MAX).then_some(units as u32)
+    }
+}
+
+/// Small messages go at once, and a machine that vanished is noticed while bytes wait for it.
+pub(crate) fn socket_options(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(stream);
+    socket.set_tcp_user_timeout(Some(Duration::from_secs(10)))?;
+    let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(10));
+    socket.set_tcp_keepalive(&keepalive.with_interval(Duration::from_secs(5)))
+}
+
+struct Inner {
+    identity: Arc<Mutex<Identity>>,
+    security: Mutex<Security>,
+    limits: Limits,
+    targets: Mutex<HashMap<String, Arc<Target>>>,
+}
+
+/// Messages between this node and others. A clone is the same mesh; when the last one goes, its
+/// links end.
+#[derive(Clone)]
+pub struct Mesh {
+    inner: Arc<Inner>,
+}
+
+impl Mesh {
+    /// A mesh of this node, without any connection yet. When the identity changes, links are made
+    /// anew when they are needed next.
+    pub fn new(identity: Arc<Mutex<Identity>>, security: Security, limits: Limits) -> Mesh {
+        let (security, targets) = (Mutex::new(security), Mutex::default());
+        Mesh { inner: Arc::new(Inner { identity, security, limits, targets }) }
+    }
+
+    /// Answers those who connect to `listener`, until the future is dropped; then their links end.
+    ///
+    /// # Errors
+    /// The listener cannot be used.
+    pub async fn listen(
+        &self,
+        listener: std::net::TcpListener,
+        service: Arc<impl Service>,
+    ) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let mut links = JoinSet::new();
+        loop {
+            let (stream, address) = tokio::select! {
+                accepted = listener.accept() => accepted?,
+                Some(_) = links.join_next() => continue,
+            };
+            let reception = Reception {
+                identity: self.inner.identity.lock().clone(),
+                security: self.inner.security.lock().clone(),
+                limits: self.inner.limits.clone(),
+                service: service.clone(),
+            };
+            links.spawn(reception.receive(stream, address));
+        }
+    }
+
+    /// Asks the node at `address` and waits for its answer. It has to be the node that is expected,
+    /// if one is. If there is no connection, one is made, unless that has just failed.
+    ///
+    /// # Errors
+    /// The connection cannot be made or breaks, the node refuses or is another one, the time is
+    /// over; the node's own text, if it has no answer.
+    pub async fn ask(
+        &self,
+        address: &str,
+        expected_node: Option<u64>,
+        kind: u8,
+        group: u16,
+        body: Vec<u8>,
+        limit: Duration,
+    ) -> io::Result<Bytes> {
+        let refused = |text: String| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        if kind < FIRST_SERVICE_KIND {
+            return refused(format!("kind {kind} is one of the mesh's own"));
+        }
+        if body.len() > self.inner.limits.message_bytes_max {
+            return refused(format!("{address}: a question of {} bytes is too long", body.len()));
+        }
+        let target = self.target(address);
+        let asked = async {
+            let attempt = || Attempt {
+                identity: self.inner.identity.lock().clone(),
+                security: self.inner.security.lock().clone(),
+                limits: self.inner.limits.clone(),
+            };
+            let link = target.link(expected_node, attempt).await?;
+            let node = link.peer.identity.node;
+            if let Some(expected) = expected_node.filter(|expected| *expected != node) {
+                let text = format!("member {node} is there, and not member {expected}");
+                return Err(io::Error::new(io::ErrorKind::NotFound, text));
+            }
+            let answer = link.ask(kind, group, body.into()).await;
+            answer.map_err(|error| error.error())?.map_err(io::Error::other)
+        };
+        let late = |_| {
+            let text = format!("no answer in {} ms", limit.as_millis());
+            Err(io::Error::new(io::ErrorKind::TimedOut, text))
+        };
+        let answer = timeout(limit, asked).await.unwrap_or_else(late);
+        answer.map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))
+    }
+
+    fn target(&self, address: &str) -> Arc<Target> {
+        let mut targets = self.inner.targets.lock();
+        if let Some(target) = targets.get(address) {
+            return target.clone();
+        }
+        if targets.len() >= DOWN_MAX {
+            targets.retain(|_, target| !target.is_down());
+        }
+        let target = Arc::new(Target::new(address));
+        targets.insert(address.to_owned(), target.clone());
+        target
+    }
+}

@@ -1,0 +1,201 @@
+//! Messages on their way out of a link: small ones overtake large ones, and large ones take turns.
+
+use crate::frame::{
+    ALIVE, ANSWER, BODY_BYTES_MAX, FAILURE, GIVEN_UP, HEAD_BYTES, Head, LARGE_MAX, MORE, REFUSAL,
+};
+use bytes::{Buf as _, Bytes};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+
+/// Bytes of small messages that go before a piece of a large one.
+const SMALL_BYTES: usize = BODY_BYTES_MAX;
+
+/// A message on its way out.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    head: Head,
+    /// What is still to be sent.
+    body: Bytes,
+    bytes: usize,
+    /// Released once the last byte is on its way.
+    _held: Vec<OwnedSemaphorePermit>,
+}
+
+impl Outgoing {
+    pub(crate) fn question(kind: u8, group: u16, id: u32, body: Bytes) -> Outgoing {
+        Outgoing::new(Head { length: 0, kind, flags: 0, group, id }, body, Vec::new())
+    }
+
+    /// The answer to a question of this kind, group and id.
+    pub(crate) fn answer(
+        (kind, group, id): (u8, u16, u32),
+        answer: Result<Vec<u8>, String>,
+        held: Vec<OwnedSemaphorePermit>,
+    ) -> Outgoing {
+        let (flags, body) = match answer {
+            Ok(body) => (ANSWER, body),
+            // A text that has several frames would be strange, and could not end another answer.
+            Err(mut text) => {
+                text.truncate(text.floor_char_boundary(1024));
+                (ANSWER | FAILURE, text.into_bytes())
+            }
+        };
+        Outgoing::new(Head { length: 0, kind, flags, group, id }, body.into(), held)
+    }
+
+    fn new(head: Head, body: Bytes, held: Vec<OwnedSemaphorePermit>) -> Outgoing {
+        let bytes = body.len();
+        Outgoing { head, body, bytes, _held: held }
+    }
+
+    fn is_begun(&self) -> bool {
+        self.body.len() < self.bytes
+    }
+
+    fn own(kind: u8, id: u32, body: Bytes, held: Vec<OwnedSemaphorePermit>) -> Outgoing {
+        Outgoing::new(Head::own(kind, id, 0), body, held)
+    }
+
+    fn is_large(&self) -> bool {
+        self.body.len() > BODY_BYTES_MAX
+    }
+
+    /// Writes the next frame; whether it was the last one.
+    fn write(&mut self, out: &mut Vec<u8>) -> bool {
+        let length = self.body.len().min(BODY_BYTES_MAX);
+        let is_last = length == self.body.len();
+        let flags = self.head.flags | if is_last { 0 } else { MORE };
+        let head = Head { length: length as u32, flags, ..self.head };
+        out.extend_from_slice(&head.encode());
+        out.extend_from_slice(&self.body[..length]);
+        self.body.advance(length);
+        is_last
+    }
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    small: VecDeque<Outgoing>,
+    /// Take turns.
+    active: VecDeque<Outgoing>,
+    /// Of all of each of them: the other side keeps a message until its end.
+    active_bytes: usize,
+    /// Wait until they may begin.
+    large: VecDeque<Outgoing>,
+    /// The last frame of the link.
+    refusal: Option<String>,
+}
+
+/// What goes out of a link.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    queues: Mutex<Queues>,
+    wake: Notify,
+    link_bytes_max: usize,
+}
+
+impl Outbox {
+    /// Large messages of so many bytes take turns, or a single one.
+    pub(crate) fn new(link_bytes_max: usize) -> Outbox {
+        Outbox { queues: Mutex::default(), wake: Notify::new(), link_bytes_max }
+    }
+
+    pub(crate) fn push(&self, message: Outgoing) {
+        let mut queues = self.queues.lock();
+        match message.is_large() {
+            true => queues.large.push_back(message),
+            false => queues.small.push_back(message),
+        }
+        drop(queues);
+        self.wake.notify_one();
+    }
+
+    /// Ends the link once this text is out; what else is queued stays behind.
+    pub(crate) fn refuse(&self, text: String) {
+        self.queues.lock().refusal.get_or_insert(text);
+        self.wake.notify_one();
+    }
+
+    /// A question for whose answer nobody waits any more. The other side learns it if it may have
+    /// begun with it.
+    pub(crate) fn withdraw(&self, id: u32, held: Vec<OwnedSemaphorePermit>) {
+        if !self.remove(id) {
+            self.push(Outgoing::own(GIVEN_UP, id, Bytes::new(), held));
+        }
+    }
+
+    /// An answer for which nobody waits any more. If part of it is out, a failure ends it.
+    pub(crate) fn drop_answer(&self, id: u32) {
+        let queues = self.queues.lock();
+        let begun =
+            queues.active.iter().find(|message| message.head.id == id && message.is_begun());
+        let begun = begun.map(|message| (message.head.kind, message.head.group, id));
+        drop(queues);
+        self.remove(id);
+        if let Some(of) = begun {
+            self.push(Outgoing::answer(of, Err("nobody waits for it".to_owned()), Vec::new()));
+        }
+    }
+
+    /// Whether the message was here and had not begun.
+    fn remove(&self, id: u32) -> bool {
+        let mut guard = self.queues.lock();
+        let queues = &mut *guard;
+        let of_id = |message: &Outgoing| message.head.id == id && message.head.kind != GIVEN_UP;
+        for queue in [&mut queues.small, &mut queues.large] {
+            if let Some(at) = queue.iter().position(of_id) {
+                queue.remove(at);
+                return true;
+            }
+        }
+        let Some(at) = queues.active.iter().position(of_id) else { return false };
+        let Some(message) = queues.active.remove(at) else { return false };
+        queues.active_bytes -= message.bytes;
+        !message.is_begun()
+    }
+
+    /// Writes what goes next: some small messages, then one frame of a large one. Nothing, if there
+    /// is nothing; whether that was the link's last frame.
+    pub(crate) fn fill(&self, out: &mut Vec<u8>) -> bool {
+        let mut guard = self.queues.lock();
+        let queues = &mut *guard;
+        if let Some(text) = queues.refusal.take() {
+            let text = Bytes::from(text);
+            Outgoing::own(REFUSAL, 0, text.slice(..text.len().min(1024)), Vec::new()).write(out);
+            return true;
+        }
+        while out.len() < SMALL_BYTES
+            && let Some(mut message) = queues.small.pop_front()
+        {
+            message.write(out);
+        }
+        while queues.active.len() < LARGE_MAX
+            && let Some(next) = queues.large.front()
+        {
+            let bytes = queues.active_bytes + next.bytes;
+            if bytes > self.link_bytes_max && !queues.active.is_empty() {
+                break;
+            }
+            queues.active_bytes = bytes;
+            queues.active.extend(queues.large.pop_front());
+        }
+        if let Some(mut message) = queues.active.pop_front() {
+            match message.write(out) {
+                true => queues.active_bytes -= message.bytes,
+                false => queues.active.push_back(message),
+            }
+        }
+        false
+    }
+
+    /// Ends when there may be something to send.
+    pub(crate) async fn wait(&self) {
+        self.wake.notified().await;
+    }
+}
+
+/// A frame that only says that this side is there.
+pub(crate) fn alive() -> [u8; HEAD_BYTES] {
+    Head::own(ALIVE, 0, 0).encode()
+}

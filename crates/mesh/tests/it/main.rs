@@ -1,0 +1,4 @@
+//! Nodes over loopback.
+
+mod answers;
+mod common;
