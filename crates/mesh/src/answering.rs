@@ -1,9 +1,9 @@
 //! The end of a link that answers.
 
 use crate::frame::BadFrame;
-use crate::identity::Peer;
+use crate::identity::{Identity, Peer};
 use crate::inbox::{Inbox, Message, Side};
-use crate::mesh::{Limits, Service};
+use crate::mesh::{Inner, Service};
 use crate::outbox::{Outbox, Outgoing};
 use crate::pump::{self, Ended, READ_BYTES};
 use parking_lot::Mutex;
@@ -14,7 +14,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
 
 struct Answering<V> {
+    mesh: Arc<Inner>,
     peer: Arc<Peer>,
+    /// What this node has said of itself, or nearly so: judged again with the first question.
+    judged: Mutex<Identity>,
     service: Arc<V>,
     outbox: Outbox,
     /// Questions that the service has.
@@ -23,32 +26,45 @@ struct Answering<V> {
     questions: Arc<Semaphore>,
     /// Of those that have several frames.
     bytes: Arc<Semaphore>,
-    limits: Limits,
 }
 
-/// Answers until the link ends. What the service has not answered by then is dropped.
-pub(crate) async fn answer<S, V>(stream: S, peer: Peer, service: Arc<V>, limits: &Limits) -> Ended
+/// Answers until the link ends, at the latest when `ends` gives a text. What the service has not
+/// answered by then is dropped.
+pub(crate) async fn answer<S, V>(
+    stream: S,
+    peer: Peer,
+    mesh: &Arc<Inner>,
+    service: &Arc<V>,
+    ends: impl Future<Output = String>,
+) -> Ended
 where
     S: AsyncRead + AsyncWrite,
     V: Service,
 {
+    let limits = &mesh.limits;
     let answering = Arc::new(Answering {
+        mesh: mesh.clone(),
         peer: Arc::new(peer),
-        service,
+        judged: Mutex::default(),
+        service: service.clone(),
         outbox: Outbox::new(limits.link_bytes_max),
         running: Mutex::default(),
         questions: Arc::new(Semaphore::new(limits.questions_max)),
         bytes: Arc::new(Semaphore::new(limits.link_permits())),
-        limits: limits.clone(),
     });
     let (mut from, mut to) = tokio::io::split(stream);
-    let reader = async |from: &mut _| answering.take_questions(from).await;
+    let reader = async |from: &mut _| {
+        tokio::select! {
+            ended = answering.take_questions(from) => ended,
+            text = ends => Ended::Told(text),
+        }
+    };
     pump::drive((&mut from, &mut to), &answering.outbox, limits, reader).await
 }
 
 impl<V: Service> Answering<V> {
     async fn take_questions<R: AsyncRead + Unpin>(self: &Arc<Self>, from: &mut R) -> Ended {
-        let limits = &self.limits;
+        let limits = &self.mesh.limits;
         let mut inbox = Inbox::new(Side::Answers, limits.message_bytes_max, limits.link_bytes_max);
         let mut buffer = vec![0; READ_BYTES];
         // Aborts what is in it when the link ends.
@@ -80,6 +96,7 @@ impl<V: Service> Answering<V> {
     ) -> Result<(), Ended> {
         match message {
             Message::Question { kind, group, id, body } => {
+                self.judge()?;
                 if !self.service.knows(kind) {
                     return Err(BadFrame::Kind(kind).into());
                 }
@@ -111,9 +128,21 @@ impl<V: Service> Answering<V> {
         Ok(())
     }
 
+    /// This node may belong to another cluster, or be another member, than when the link was made.
+    fn judge(&self) -> Result<(), Ended> {
+        let mut judged = self.judged.lock();
+        let now = self.mesh.identity.lock();
+        if *now != *judged {
+            let other = &self.peer.identity;
+            now.judge(other).map_err(|error| Ended::Told(error.to_string()))?;
+            *judged = now.clone();
+        }
+        Ok(())
+    }
+
     async fn admit(&self, bytes: usize) -> Vec<OwnedSemaphorePermit> {
         let mut held = Vec::with_capacity(2);
-        if let Some(permits) = self.limits.permits_of(bytes) {
+        if let Some(permits) = self.mesh.limits.permits_of(bytes) {
             held.extend(self.bytes.clone().acquire_many_owned(permits).await);
         }
         held.extend(self.questions.clone().acquire_owned().await);

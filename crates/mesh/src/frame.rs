@@ -62,6 +62,9 @@ pub enum BadFrame {
     /// No such kind, or not at this time.
     #[error("unknown kind {0} of a message")]
     Kind(u8),
+    /// A body where there is none.
+    #[error("a body in a message of kind {0}, which has none")]
+    Body(u8),
     /// Flags that this version does not know, or not together.
     #[error("unknown flags {0:#x} of a message")]
     Flags(u8),

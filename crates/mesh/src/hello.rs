@@ -41,6 +41,9 @@ pub(crate) enum HelloError {
     /// The connection.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// TLS: the certificate of one of them, mostly.
+    #[error("TLS: {0}")]
+    Tls(io::Error),
     /// Not within the time.
     #[error("the other side did not introduce itself in time")]
     Late,
@@ -71,9 +74,11 @@ impl HelloError {
             HelloError::Protocol(_) | HelloError::Secret | HelloError::Stranger(_) => {
                 Some(self.to_string())
             }
-            HelloError::Io(_) | HelloError::Late | HelloError::Foreign | HelloError::Refused(_) => {
-                None
-            }
+            HelloError::Io(_)
+            | HelloError::Tls(_)
+            | HelloError::Late
+            | HelloError::Foreign
+            | HelloError::Refused(_) => None,
         }
     }
 }

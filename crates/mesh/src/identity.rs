@@ -1,5 +1,6 @@
 //! Who a node is, in its own words and proven.
 
+use ladon_tls::PeerCertificate;
 use std::net::SocketAddr;
 use thiserror::Error;
 
@@ -28,12 +29,12 @@ pub struct Identity {
 }
 
 /// What proved that a node belongs to the cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proven {
     /// It knows the cluster's secret.
     pub secret: bool,
-    /// It has a certificate of the cluster's authority, and the key of it.
-    pub certificate: bool,
+    /// It has this certificate of the cluster's authority, and the key of it.
+    pub certificate: Option<PeerCertificate>,
 }
 
 /// The other side of a link.
@@ -91,7 +92,8 @@ impl Identity {
         Ok(())
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// The bytes of it.
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(FIXED_BYTES + self.address.len());
         out.extend_from_slice(&self.cluster);
         out.extend_from_slice(&self.node.to_le_bytes());
@@ -109,7 +111,7 @@ impl Identity {
     }
 
     /// The inverse of [`Identity::encode`], and the bytes behind it; `None` for anything else.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<(Identity, &[u8])> {
+    pub fn decode(bytes: &[u8]) -> Option<(Identity, &[u8])> {
         let (cluster, rest) = bytes.split_first_chunk()?;
         let (node, rest) = rest.split_first_chunk()?;
         let (incarnation, rest) = rest.split_first_chunk()?;

@@ -174,7 +174,7 @@ impl Inbox {
             REFUSAL | ALIVE | GIVEN_UP if head.flags != 0 => {
                 return Err(BadFrame::Flags(head.flags));
             }
-            ALIVE | GIVEN_UP if head.length > 0 => return Err(BadFrame::Long(head.length)),
+            ALIVE | GIVEN_UP if head.length > 0 => return Err(BadFrame::Body(head.kind)),
             REFUSAL | ALIVE | GIVEN_UP => return Ok(()),
             own if own < FIRST_SERVICE_KIND => return Err(BadFrame::Kind(own)),
             _ => {}

@@ -19,6 +19,7 @@
 //! **Architecture invariant:** nothing is allocated by an announced length, and whatever a stranger
 //! or a node does, it costs a bounded number of connections, bytes and time.
 
+mod accepted;
 mod answering;
 mod frame;
 mod hello;
@@ -29,6 +30,9 @@ mod listen;
 mod mesh;
 mod outbox;
 mod pump;
+mod secure;
+mod sockets;
+mod strangers;
 mod target;
 
 pub use frame::{
@@ -38,4 +42,4 @@ pub use frame::{
 pub use hello::PROTOCOL;
 pub use identity::{Identity, Peer, Proven};
 pub use inbox::{Inbox, Message, Side};
-pub use mesh::{Limits, Mesh, Security, Service};
+pub use mesh::{Counts, Limits, Mesh, Security, Service};

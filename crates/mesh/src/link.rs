@@ -35,7 +35,7 @@ impl From<&Ended> for LinkError {
             Ended::Silent(_) | Ended::Stalled(_) => io::ErrorKind::TimedOut,
             Ended::Refused(_) => io::ErrorKind::ConnectionRefused,
             Ended::Bad(_) => io::ErrorKind::InvalidData,
-            Ended::Said => io::ErrorKind::ConnectionAborted,
+            Ended::Told(_) | Ended::Said => io::ErrorKind::ConnectionAborted,
         };
         LinkError { kind, text: ended.to_string().into() }
     }

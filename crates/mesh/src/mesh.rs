@@ -2,19 +2,19 @@
 
 use crate::frame::{BODY_BYTES_MAX, FIRST_SERVICE_KIND};
 use crate::identity::{Identity, Peer};
-use crate::listen::Reception;
-use crate::target::{Attempt, Target};
+use crate::listen::listen;
+use crate::target::Target;
 use bytes::Bytes;
+use ladon_tls::NodeTls;
 use parking_lot::Mutex;
-use socket2::{SockRef, TcpKeepalive};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
-use tokio::net::TcpStream;
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// Addresses without a link that are remembered.
@@ -44,13 +44,36 @@ pub enum Security {
     /// access to. Whoever has seen a hello can try secrets at leisure, so it has to be long and
     /// random.
     Secret(Vec<u8>),
+    /// Both have a certificate of the cluster's authority.
+    Tls(NodeTls),
+    /// They have that, and know the secret too.
+    SecretOnTls(Vec<u8>, NodeTls),
 }
 
+impl Security {
+    pub(crate) fn secret(&self) -> Option<&[u8]> {
+        match self {
+            Security::Secret(secret) | Security::SecretOnTls(secret, _) => Some(secret),
+            Security::Tls(_) => None,
+        }
+    }
+
+    pub(crate) fn tls(&self) -> Option<&NodeTls> {
+        match self {
+            Security::Tls(tls) | Security::SecretOnTls(_, tls) => Some(tls),
+            Security::Secret(_) => None,
+        }
+    }
+}
+
+/// Without the secret.
 impl fmt::Debug for Security {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Security::Secret(_) => f.write_str("Secret(..)"),
-        }
+        f.write_str(match self {
+            Security::Secret(_) => "Secret",
+            Security::Tls(_) => "Tls",
+            Security::SecretOnTls(..) => "SecretOnTls",
+        })
     }
 }
 
@@ -68,6 +91,8 @@ pub struct Limits {
     pub strangers_max: usize,
     /// How long they may take.
     pub hello_time: Duration,
+    /// How many of them begin to prove it in a second.
+    pub hellos_per_second: u32,
     /// Connections of other nodes to this one.
     pub links_max: usize,
     /// How long it may take to connect to another node, hello included.
@@ -88,6 +113,7 @@ impl Default for Limits {
             questions_max: 256,
             strangers_max: 64,
             hello_time: Duration::from_secs(2),
+            hellos_per_second: 200,
             links_max: 256,
             connect_time: Duration::from_secs(2),
             backoff: Duration::from_millis(100),
@@ -110,20 +136,40 @@ impl Limits {
     }
 }
 
-/// Small messages go at once, and a machine that vanished is noticed while bytes wait for it.
-pub(crate) fn socket_options(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let socket = SockRef::from(stream);
-    socket.set_tcp_user_timeout(Some(Duration::from_secs(10)))?;
-    let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(10));
-    socket.set_tcp_keepalive(&keepalive.with_interval(Duration::from_secs(5)))
+/// What there is now, and what there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Links of other nodes to this one.
+    pub answering: usize,
+    /// Connections that have not proven anything yet.
+    pub strangers: usize,
+    /// Those that were closed because others needed their places, ever.
+    pub evicted: u64,
+    /// Those that were refused, or were too slow, ever.
+    pub not_let_in: u64,
 }
 
-struct Inner {
-    identity: Arc<Mutex<Identity>>,
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) answering: AtomicUsize,
+    pub(crate) strangers: AtomicUsize,
+    pub(crate) evicted: AtomicU64,
+    pub(crate) not_let_in: AtomicU64,
+}
+
+pub(crate) struct Inner {
+    pub(crate) identity: Arc<Mutex<Identity>>,
     security: Mutex<Security>,
-    limits: Limits,
+    pub(crate) limits: Limits,
     targets: Mutex<HashMap<String, Arc<Target>>>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl Inner {
+    /// What a new link needs.
+    pub(crate) fn now(&self) -> (Identity, Security) {
+        (self.identity.lock().clone(), self.security.lock().clone())
+    }
 }
 
 /// Messages between this node and others. A clone is the same mesh; when the last one goes, its
@@ -136,9 +182,30 @@ pub struct Mesh {
 impl Mesh {
     /// A mesh of this node, without any connection yet. When the identity changes, links are made
     /// anew when they are needed next.
+    ///
+    /// # Panics
+    /// If a message may have more bytes than a link.
     pub fn new(identity: Arc<Mutex<Identity>>, security: Security, limits: Limits) -> Mesh {
-        let (security, targets) = (Mutex::new(security), Mutex::default());
-        Mesh { inner: Arc::new(Inner { identity, security, limits, targets }) }
+        assert!(limits.message_bytes_max <= limits.link_bytes_max, "a message fits into a link");
+        let (targets, counters) = (Mutex::default(), Arc::<Counters>::default());
+        let security = Mutex::new(security);
+        Mesh { inner: Arc::new(Inner { identity, security, limits, targets, counters }) }
+    }
+
+    /// From now on, new links prove themselves like this.
+    pub fn secure(&self, security: Security) {
+        *self.inner.security.lock() = security;
+    }
+
+    /// What there is now, and what there was.
+    pub fn counts(&self) -> Counts {
+        let counters = &self.inner.counters;
+        Counts {
+            answering: counters.answering.load(Relaxed),
+            strangers: counters.strangers.load(Relaxed),
+            evicted: counters.evicted.load(Relaxed),
+            not_let_in: counters.not_let_in.load(Relaxed),
+        }
     }
 
     /// Answers those who connect to `listener`, until the future is dropped; then their links end.
@@ -152,20 +219,7 @@ impl Mesh {
     ) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let mut links = JoinSet::new();
-        loop {
-            let (stream, address) = tokio::select! {
-                accepted = listener.accept() => accepted?,
-                Some(_) = links.join_next() => continue,
-            };
-            let reception = Reception {
-                identity: self.inner.identity.lock().clone(),
-                security: self.inner.security.lock().clone(),
-                limits: self.inner.limits.clone(),
-                service: service.clone(),
-            };
-            links.spawn(reception.receive(stream, address));
-        }
+        listen(self.inner.clone(), listener, service).await
     }
 
     /// Asks the node at `address` and waits for its answer. It has to be the node that is expected,
@@ -192,12 +246,7 @@ impl Mesh {
         }
         let target = self.target(address);
         let asked = async {
-            let attempt = || Attempt {
-                identity: self.inner.identity.lock().clone(),
-                security: self.inner.security.lock().clone(),
-                limits: self.inner.limits.clone(),
-            };
-            let link = target.link(expected_node, attempt).await?;
+            let link = target.link(expected_node, &self.inner).await?;
             let node = link.peer.identity.node;
             if let Some(expected) = expected_node.filter(|expected| *expected != node) {
                 let text = format!("member {node} is there, and not member {expected}");

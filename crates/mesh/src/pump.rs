@@ -30,7 +30,9 @@ pub(crate) enum Ended {
     Refused(String),
     #[error("the other side sent {0}")]
     Bad(#[from] BadFrame),
-    #[error("this node ends the link")]
+    #[error("this node ends the link: {0}")]
+    Told(String),
+    #[error("this node has ended the link")]
     Said,
 }
 
@@ -75,8 +77,8 @@ async fn write<W: AsyncWrite + Unpin>(half: &mut W, outbox: &Outbox, limits: &Li
     }
 }
 
-/// Runs `reader` beside the writing of the outbox until one of them ends. If the other side has
-/// broken a rule, it hears which.
+/// Runs `reader` beside the writing of the outbox until one of them ends. If that is this side's
+/// decision, the other one hears why.
 pub(crate) async fn drive<R, W>(
     (from, to): (&mut R, &mut W),
     outbox: &Outbox,
@@ -92,8 +94,13 @@ where
         ended = reader(from) => ended,
         ended = &mut writer => return ended,
     };
-    if let Ended::Bad(error) = &ended {
-        outbox.refuse(format!("it got {error}"));
+    let told = match &ended {
+        Ended::Bad(error) => Some(format!("it got {error}")),
+        Ended::Told(text) => Some(text.clone()),
+        _ => None,
+    };
+    if let Some(text) = told {
+        outbox.refuse(text);
         let until = Instant::now() + FAREWELL;
         let _ = timeout_at(until, writer).await;
         // If unread bytes were left, the kernel would reset the connection, and the text be lost.

@@ -120,7 +120,7 @@ impl ClientOptions {
             (None, None) => RootCertStore::empty(),
             _ => self.authorities()?,
         };
-        Ok(Arc::new(OwnServer { provider, roots, own }))
+        Ok(Arc::new(OwnServer { provider, roots: Arc::new(roots), own }))
     }
 
     fn authorities(&self) -> Result<RootCertStore, TlsError> {
@@ -145,9 +145,9 @@ struct Anybody(Arc<CryptoProvider>);
 
 /// See [`Trust::OwnServer`].
 #[derive(Debug)]
-struct OwnServer {
+pub(crate) struct OwnServer {
     provider: Arc<CryptoProvider>,
-    roots: RootCertStore,
+    roots: Arc<RootCertStore>,
     own: Option<CertificateDer<'static>>,
 }
 
@@ -202,6 +202,14 @@ impl ServerCertVerifier for Anybody {
 }
 
 impl OwnServer {
+    /// Takes whoever has a certificate of these, for any name.
+    pub(crate) fn of_authorities(
+        roots: Arc<RootCertStore>,
+        provider: Arc<CryptoProvider>,
+    ) -> OwnServer {
+        OwnServer { provider, roots, own: None }
+    }
+
     fn provider(&self) -> &CryptoProvider {
         &self.provider
     }

@@ -118,7 +118,10 @@ impl TlsOptions {
         Ok(Arc::new(config))
     }
 
-    fn certified_key(&self, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
+    pub(crate) fn certified_key(
+        &self,
+        provider: &CryptoProvider,
+    ) -> Result<CertifiedKey, TlsError> {
         let certificate = named("tls-cert-file", &self.cert_file)?;
         let key_file = named("tls-key-file", &self.key_file)?;
         let chain = files::chain(certificate)?;
@@ -139,7 +142,7 @@ impl TlsOptions {
         !self.ca_cert_file.as_os_str().is_empty() || !self.ca_cert_dir.as_os_str().is_empty()
     }
 
-    fn authorities(&self) -> Result<rustls::RootCertStore, TlsError> {
+    pub(crate) fn authorities(&self) -> Result<rustls::RootCertStore, TlsError> {
         let present = |path: &PathBuf| !path.as_os_str().is_empty();
         let file = Some(self.ca_cert_file.as_path()).filter(|_| present(&self.ca_cert_file));
         let directory = Some(self.ca_cert_dir.as_path()).filter(|_| present(&self.ca_cert_dir));

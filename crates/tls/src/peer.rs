@@ -20,7 +20,7 @@ pub struct PeerCertificate {
 
 impl PeerCertificate {
     /// Reads the names; those that cannot be read are not there.
-    pub(crate) fn of(der: &[u8]) -> PeerCertificate {
+    pub fn of(der: &[u8]) -> PeerCertificate {
         let Ok(certificate) = Certificate::from_der(der) else { return PeerCertificate::default() };
         let certificate = certificate.tbs_certificate();
         let attributes = certificate.subject().iter();

@@ -88,13 +88,32 @@ pub fn secret() -> Security {
     Security::Secret(b"the secret of the tests".to_vec())
 }
 
+/// A node that only asks.
 pub fn mesh(identity: Identity) -> Mesh {
-    Mesh::new(Arc::new(Mutex::new(identity)), secret(), Limits::default())
+    mesh_with(identity, secret())
+}
+
+pub fn mesh_with(identity: Identity, security: Security) -> Mesh {
+    mesh_of(identity, security, Limits::default())
+}
+
+pub fn mesh_of(identity: Identity, security: Security, limits: Limits) -> Mesh {
+    Mesh::new(Arc::new(Mutex::new(identity)), security, limits)
 }
 
 /// A node that listens.
 pub fn node_with(identity: Identity, security: Security, limits: Limits) -> Node {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    node_on(listener, identity, security, limits)
+}
+
+/// A node that listens at an address that was another's.
+pub fn node_at(address: &str, identity: Identity) -> Node {
+    let listener = TcpListener::bind(address).expect("the port is free");
+    node_on(listener, identity, secret(), Limits::default())
+}
+
+fn node_on(listener: TcpListener, identity: Identity, security: Security, limits: Limits) -> Node {
     let address = listener.local_addr().expect("an address").to_string();
     let identity = Arc::new(Mutex::new(identity));
     let mesh = Mesh::new(identity.clone(), security, limits);
