@@ -72,7 +72,7 @@ impl Evictor {
     }
 
     /// Tries to evict one key, after sampling `samples` keys. `append` logs the removal and returns
-    /// its LSN. The thread may hold no lock.
+    /// its LSN. The thread may hold no lock. On a follower there is nothing to evict.
     pub fn step(
         &mut self,
         keyspace: &Keyspace,
@@ -82,6 +82,9 @@ impl Evictor {
         samples: usize,
         append: &mut dyn FnMut(Record<'_>) -> Lsn,
     ) -> Evicted {
+        if keyspace.is_follower() {
+            return Evicted::Nothing;
+        }
         let access = keyspace.access_rules().at(now_ms);
         let gathering_for = Some((victims, access.tracking()));
         if self.gathered_for != gathering_for {

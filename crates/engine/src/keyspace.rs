@@ -53,6 +53,9 @@ pub struct Keyspace {
     /// For each partition, a time before which nothing in it expires; contiguous, so that a check
     /// of all of them is short. Written under the partition's lock.
     next_due: Box<[AtomicU64]>,
+    /// What has expired is hidden, and another node says when it goes; changes only while all
+    /// partitions are locked.
+    is_follower: AtomicBool,
     /// Some element of a value has, or had, a time: most nodes never look further.
     has_element_times: AtomicBool,
     pub(crate) compaction: Compaction,
@@ -99,6 +102,7 @@ impl Keyspace {
             access_rules: AccessRules::default(),
             used_bytes: AtomicI64::new(0),
             next_due: (0..PARTITIONS).map(|_| AtomicU64::new(u64::MAX)).collect(),
+            is_follower: AtomicBool::new(false),
             has_element_times: AtomicBool::new(false),
             compaction: Compaction::default(),
             events: Wanted::default(),
@@ -154,6 +158,20 @@ impl Keyspace {
     pub(crate) fn number_of(&self, db: DbId) -> u16 {
         let number = (0..self.databases()).find(|&number| self.select(number) == db);
         number.expect("every database has a number")
+    }
+
+    /// From now on, this node's data changes as another one's log says (`Keyspace::follow`), or no
+    /// longer. A follower removes nothing by itself: what has expired is hidden from readers, and
+    /// nothing is evicted. Waits for all locks, so that no transaction sees both.
+    pub fn set_follower(&self, is_follower: bool) {
+        let _held = self.lock(Locks::All);
+        self.is_follower.store(is_follower, Relaxed);
+    }
+
+    /// See `set_follower`. Stable while any partition is locked.
+    #[inline]
+    pub fn is_follower(&self) -> bool {
+        self.is_follower.load(Relaxed)
     }
 
     /// From now on, transactions collect events of these classes.

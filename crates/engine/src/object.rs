@@ -174,6 +174,31 @@ impl Object {
         by_type!(self, _ => 0, value => Collection::expire_due(value, now, max, env, op))
     }
 
+    /// See [`Collection::hidden`].
+    pub(crate) fn hidden(&self) -> usize {
+        by_type!(self, _ => 0, value => Collection::hidden(value))
+    }
+
+    /// Whether all of its elements are hidden.
+    pub(crate) fn shows_nothing(&self) -> bool {
+        self.hidden() > 0 && by_type!(self, _ => false, value => Collection::len(value) == 0)
+    }
+
+    /// See [`Collection::has_to_hide`].
+    pub(crate) fn has_to_hide(&self, now: u64, count: usize) -> bool {
+        by_type!(self, _ => false, value => Collection::has_to_hide(value, now, count))
+    }
+
+    /// See [`Collection::hide_due`].
+    pub(crate) fn hide_due(&mut self, now: u64, max: usize, env: Env<'_>) -> usize {
+        by_type!(self, _ => 0, value => Collection::hide_due(value, now, max, env))
+    }
+
+    /// See [`Collection::unhide`].
+    pub(crate) fn unhide(&mut self, max: usize, env: Env<'_>) -> usize {
+        by_type!(self, _ => 0, value => Collection::unhide(value, max, env))
+    }
+
     /// Prefetches what this header points to, as far as `inside` requires. Returns the bucket that
     /// will then hold a member. The hint is valid while `guard` is held.
     pub(crate) fn prefetch(&self, inside: AccessedPart, guard: &Guard) -> BucketHint {

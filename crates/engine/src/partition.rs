@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::table::prefetch::RootPtr;
 use crate::wait::Awaited;
 use crate::watch::Watched;
-use ladon_record::{DbId, KeyHash, Lsn, ValueKind};
+use ladon_record::{KeyHash, Lsn};
 use std::mem::offset_of;
 
 /// Top bits of a key's hash that choose its partition. Fewer under Miri, which would need minutes
@@ -47,8 +47,6 @@ const _: () = assert!(
 #[repr(C)]
 pub(crate) struct Partition {
     pub(crate) dbs: Box<[Database]>,
-    /// Elements removed while no change could be logged; see `tx/expiry.rs`.
-    pub(crate) unlogged: Vec<Unlogged>,
     changed: Changed,
 }
 
@@ -56,16 +54,6 @@ const _: () = assert!(
     size_of::<usize>() + offset_of!(Partition, changed) + offset_of!(Changed, by_hash) <= 64,
     "what every change needs spills over the lock's line"
 );
-
-/// Expired elements of a value, in the form that the log will get.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unlogged {
-    pub(crate) db: DbId,
-    pub(crate) key: Box<[u8]>,
-    pub(crate) kind: ValueKind,
-    /// `None` if the key was removed with the last of them.
-    pub(crate) op: Option<Vec<u8>>,
-}
 
 /// A value's share of a database's accounts.
 #[derive(Clone, Copy, Default)]
@@ -125,7 +113,7 @@ impl Partition {
             awaited: Awaited::default(),
             object_bytes: 0,
         });
-        Partition { dbs: dbs.collect(), unlogged: Vec::new(), changed: Changed::default() }
+        Partition { dbs: dbs.collect(), changed: Changed::default() }
     }
 
     /// Offset of the place that keeps when this key last changed.

@@ -79,13 +79,16 @@ pub struct Scratch {
     pub ready: Vec<ReadyKey>,
     /// Large values that were removed from the data; drop them where no client waits.
     pub garbage: Vec<Garbage>,
-    /// The data must not change: the log takes no records, or clients are paused. Expired keys are
-    /// then only hidden.
+    /// The data must not change: the log takes no records, or clients are paused. What has expired
+    /// is then only hidden.
     pub read_only: bool,
     /// Lookups do not change the access time (`CLIENT NO-TOUCH`).
     pub no_touch: bool,
     /// Testing only: what is taken back is not all that was done, which the simulator must notice.
     pub forgetful_undo_canary: bool,
+    /// Testing only: a look removes what has expired although the node follows another one, which
+    /// tests must notice.
+    pub replica_expires_canary: bool,
     /// Testing only: a commit on spaces does not look at the first read, which the simulator must
     /// notice.
     pub skipped_read_canary: bool,
@@ -258,7 +261,7 @@ impl<'a> Tx<'a> {
 
     /// Whether data may change: a command that only reads has to look before it keeps a result.
     pub fn may_change(&self) -> bool {
-        !self.scratch.read_only
+        !self.scratch.read_only && !self.keyspace.is_follower()
     }
 
     /// A key with its hash.
@@ -508,11 +511,9 @@ impl<'a> Tx<'a> {
     /// The next change to record is one of this key.
     #[inline]
     fn begin_change(&mut self, key: Key<'_>) {
+        debug_assert!(self.locked.holds(partition_of(key.hash)), "a change of a key");
         debug_assert!(!self.scratch.read_only, "a change of data that must not change");
         debug_assert!(self.scratch.stored.is_none(), "what is stored is the only change");
-        if !self.locked.partition(key.hash).unlogged.is_empty() {
-            self.log_unlogged(partition_of(key.hash));
-        }
     }
 
     /// Notifies a key's watchers of a change and, if the key got a value, notes its waiters.

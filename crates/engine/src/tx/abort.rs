@@ -38,9 +38,6 @@ impl Tx<'_> {
                         self.restore_library(&[], Some(library));
                     }
                 }
-                Step::Unlogged { partition, before } => {
-                    self.locked.at(partition).unlogged = before;
-                }
                 Step::Watchers { db, partition, before } => {
                     let watched = &mut self.locked.at(partition).dbs[usize::from(db)].watched;
                     before.iter().rev().for_each(|before| watched.restore(before));
@@ -199,4 +196,4 @@ fn revert(object: &mut Object, inverse: Inverse, env: Env<'_>) -> Option<Inverse
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

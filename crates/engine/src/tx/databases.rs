@@ -108,7 +108,6 @@ impl Tx<'_> {
     /// Removes every key of a database; needs all locks. The memory goes to the garbage.
     pub fn flush(&mut self, db: DbId) {
         for index in 0..PARTITIONS {
-            self.forget_unlogged(index, |unlogged| unlogged.db == db);
             let mut untold = self.scratch.undoable.then(Untold::default);
             let database = &mut self.locked.at(index).dbs[usize::from(db)];
             let Database { table, watched, .. } = database;

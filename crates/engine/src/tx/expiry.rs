@@ -3,15 +3,17 @@
 //! Every lookup removes what has expired first, so that no command sees it; threads remove the rest
 //! in spare time. Both log the removal, because replay reads no clock.
 //!
-//! While no change can be logged (the log takes none, or clients are paused), an expired key is
-//! only hidden. Elements are removed, because a value is read as a whole in many ways. The log
-//! records owed for them wait in the partition, and precede the next change there.
+//! Nothing is removed, and all of it only hidden, while no change can be logged (the log takes none,
+//! or clients are paused), and while this node follows another one, whose log says what goes and
+//! when: a later record of that log may give an expired field a new time. Keys are hidden by their
+//! time. Elements are hidden inside of their value, because a value is read as a whole in many ways;
+//! see `Collection::hide_due`.
 
 use super::Tx;
 use crate::events::EventClass;
 use crate::key::Key;
 use crate::object::Object;
-use crate::partition::{Unlogged, Weight, partition_of};
+use crate::partition::{Weight, partition_of};
 use crate::table::entry::EntryRef;
 use crate::types::hash::Item;
 use ladon_record::{Change, DbId, KeyHash, ValueKind};
@@ -19,11 +21,8 @@ use ladon_record::{Change, DbId, KeyHash, ValueKind};
 impl Tx<'_> {
     /// Removes up to `max` expired keys and elements from a held partition; returns how many.
     pub fn expire_due(&mut self, partition: usize, max: usize) -> usize {
-        if self.scratch.read_only || self.keyspace.next_due(partition) > self.now_ms {
+        if self.keyspace.next_due(partition) > self.now_ms || self.only_hides() {
             return 0;
-        }
-        if !self.locked.at(partition).unlogged.is_empty() {
-            self.log_unlogged(partition);
         }
         let mut removed = 0;
         for db in 0..self.keyspace.databases() {
@@ -39,6 +38,13 @@ impl Tx<'_> {
         let next_due = self.locked.at(partition).next_due();
         self.keyspace.set_next_due(partition, next_due);
         removed
+    }
+
+    /// Whether what has expired stays.
+    #[inline]
+    pub(super) fn only_hides(&self) -> bool {
+        let follows = self.keyspace.is_follower() && !self.scratch.replica_expires_canary;
+        self.scratch.read_only || follows
     }
 
     /// Removes one expired key; returns whether there was one.
@@ -80,7 +86,7 @@ impl Tx<'_> {
 
     #[cold]
     pub(super) fn expire(&mut self, db: DbId, key: Key<'_>) {
-        if self.scratch.read_only {
+        if self.only_hides() {
             return;
         }
         let Some(removed) = self.remove(db, key) else { return };
@@ -92,13 +98,20 @@ impl Tx<'_> {
     }
 
     /// If more than `max` elements have expired of the key's value, so that a look at it would
-    /// remove all of them: removes so many, and returns true.
+    /// remove or hide all of them: does so with that many, and returns true.
     pub fn expire_ahead(&mut self, db: DbId, key: Key<'_>, max: usize) -> bool {
         let now_ms = self.now_ms;
         if self.keyspace.next_due(partition_of(key.hash)) > now_ms {
             return false;
         }
         let object = self.object_of_living(db, key);
+        if self.only_hides() {
+            if object.is_none_or(|object| !object.has_to_hide(now_ms, max + 1)) {
+                return false;
+            }
+            self.hide_elements(db, key, max);
+            return true;
+        }
         let is_quick = |object: &Object| {
             object.is_over(now_ms) && !self.names_are_wanted() || !object.has_due(now_ms, max + 1)
         };
@@ -128,9 +141,48 @@ impl Tx<'_> {
         self.object_of_living(db, key).is_some_and(|object| object.is_over(self.now_ms))
     }
 
+    /// Hides up to `max` expired elements of the key's value.
+    #[cold]
+    pub(super) fn hide_elements(&mut self, db: DbId, key: Key<'_>, max: usize) {
+        let (env, now_ms) = (self.env(), self.now_ms);
+        if self.object_of_living(db, key).is_some_and(|object| object.has_to_hide(now_ms, 1)) {
+            self.reweighed(db, key, |object| object.hide_due(now_ms, max, env));
+        }
+    }
+
+    /// Shows up to `max` hidden elements of the key's value; returns how many.
+    #[cold]
+    pub(super) fn unhide_elements(&mut self, db: DbId, key: Key<'_>, max: usize) -> usize {
+        let env = self.env();
+        if self.object_of_living(db, key).is_none_or(|object| object.hidden() == 0) {
+            return 0;
+        }
+        self.reweighed(db, key, |object| object.unhide(max, env))
+    }
+
+    /// Runs `change` on the key's object, which takes other memory then, but is the same value.
+    /// Returns 0 without an object.
+    fn reweighed(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        change: impl FnOnce(&mut Object) -> usize,
+    ) -> usize {
+        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
+        let local = database.table.local(key.hash.0);
+        let Some(mut slot) = database.table.get_mut(local, key.bytes) else { return 0 };
+        let Some(object) = slot.object_mut() else { return 0 };
+        let before = Weight::of(object);
+        let changed = change(object);
+        let after = Weight::of(object);
+        self.scratch.counters.bytes_delta += database.reweigh(key.hash, before, after);
+        self.keyspace.note_element_expiry(key.hash, after.next_expiry);
+        changed
+    }
+
     /// Removes up to `max` expired elements of the key's value, and the key with the last one; a
     /// value of which all elements have expired as a whole, unless their names are wanted. Returns
-    /// how many.
+    /// how many, or how many were shown that had been hidden.
     #[cold]
     pub(super) fn expire_elements(&mut self, db: DbId, key: Key<'_>, max: usize) -> usize {
         let (env, now_ms, by_name) = (self.env(), self.now_ms, self.names_are_wanted());
@@ -139,13 +191,20 @@ impl Tx<'_> {
         let Some(entry) = database.table.get(local, key.bytes) else { return 0 };
         let kind = crate::types::kind_of(entry.value());
         if let Some(object) = entry.object().filter(|object| object.is_over(now_ms) && !by_name) {
-            let count = object.len();
+            let count = object.len() + object.hidden();
             if let Some(removed) = self.remove(db, key) {
                 self.scratch.discard(removed.object);
             }
             self.scratch.counters.expired_elements += count as u64;
             self.note_expired(db, key, kind, None, &[]);
             return count;
+        }
+        let shown = match entry.object() {
+            Some(object) if object.hidden() > 0 => self.unhide_elements(db, key, max),
+            _ => 0,
+        };
+        if shown == max {
+            return shown;
         }
         if self.scratch.undoable {
             self.save_value(db, key, kind);
@@ -172,7 +231,7 @@ impl Tx<'_> {
             let names = if by_name { fields_of(kind, &op) } else { Vec::new() };
             self.note_expired(db, key, kind, (!is_empty).then_some(&op), &names);
         }
-        count
+        count + shown
     }
 
     /// Announces and logs that elements have expired; no `op`: the key went with them.
@@ -194,19 +253,6 @@ impl Tx<'_> {
                 self.notify_removal_of(EventClass::HASH, "hexpired", db, key, &changed);
             }
         }
-        if self.scratch.read_only {
-            if op.is_none() {
-                // A checkpoint may no longer have the key, and then these could not be applied.
-                self.forget_unlogged_of(db, key);
-            }
-            self.save_unlogged(partition_of(key.hash));
-            let partition = self.locked.partition(key.hash);
-            let op = op.cloned();
-            partition.unlogged.push(Unlogged { db, key: key.bytes.into(), kind, op });
-            // So that expiry visits the partition as soon as it can log the removal.
-            self.keyspace.note_expiry(key.hash, self.now_ms);
-            return;
-        }
         match op {
             None => self.changed(key, Change::Delete { db, key: key.bytes }),
             Some(op) => self.elements_expired(db, key, kind, op),
@@ -220,41 +266,6 @@ impl Tx<'_> {
         match kind {
             ValueKind::Stream => self.record_stream_op(db, key, op),
             _ => self.changed(key, Change::Update { db, key: key.bytes, kind, op }),
-        }
-    }
-
-    /// Logs what was removed from a held partition while nothing could be logged.
-    #[cold]
-    pub(super) fn log_unlogged(&mut self, partition: usize) {
-        self.save_unlogged(partition);
-        for unlogged in std::mem::take(&mut self.locked.at(partition).unlogged) {
-            let Unlogged { db, key: bytes, kind, op } = unlogged;
-            let key = Key { bytes: &bytes, hash: self.keyspace.hash(&bytes) };
-            match &op {
-                None => self.changed(key, Change::Delete { db, key: &bytes }),
-                Some(op) => self.elements_expired(db, key, kind, op),
-            }
-            self.was_by_server();
-        }
-    }
-
-    /// Drops the owed records of a key, because a later record replaces them.
-    pub(super) fn forget_unlogged_of(&mut self, db: DbId, key: Key<'_>) {
-        if !self.locked.partition(key.hash).unlogged.is_empty() {
-            let is_of = |it: &Unlogged| it.db == db && *it.key == *key.bytes;
-            self.forget_unlogged(partition_of(key.hash), is_of);
-        }
-    }
-
-    /// As `forget_unlogged_of`, for all matching values in a held partition.
-    pub(super) fn forget_unlogged(
-        &mut self,
-        partition: usize,
-        is_meant: impl Fn(&Unlogged) -> bool,
-    ) {
-        if !self.locked.at(partition).unlogged.is_empty() {
-            self.save_unlogged(partition);
-            self.locked.at(partition).unlogged.retain(|it| !is_meant(it));
         }
     }
 }

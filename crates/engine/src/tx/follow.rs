@@ -174,3 +174,6 @@ impl Tx<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

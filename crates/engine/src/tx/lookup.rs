@@ -9,8 +9,8 @@
 //! | `read` | counted | now | `lookupKeyRead` |
 //! | `touch` | counted | now, even under `no_touch` | |
 //!
-//! All of them remove an expired key and expired elements, and make the reply depend on the key's
-//! last change.
+//! All of them remove or hide an expired key and expired elements (`expiry.rs`), and make the reply
+//! depend on the key's last change.
 //!
 //! # Soundness
 //! A [`Found`] is valid until its table changes. It lives only within one of the functions here,
@@ -21,6 +21,7 @@ use super::{Tx, is_due, is_over};
 use crate::access::Use;
 use crate::events::EventClass;
 use crate::key::Key;
+use crate::object::Object;
 use crate::table::entry::{EntryRef, ValueRef};
 use crate::table::{Found, SlotMut};
 use ladon_record::{DbId, UnixMillis};
@@ -154,9 +155,17 @@ impl Tx<'_> {
 
     #[cold]
     fn find_without_due_elements(&mut self, db: DbId, key: Key<'_>) -> Option<Found> {
-        self.expire_elements(db, key, usize::MAX);
+        if self.only_hides() {
+            self.hide_elements(db, key, usize::MAX);
+        } else {
+            self.expire_elements(db, key, usize::MAX);
+        }
         let table = &self.locked.partition(key.hash).dbs[usize::from(db)].table;
-        table.find(table.local(key.hash.0), key.bytes)
+        let found = table.find(table.local(key.hash.0), key.bytes)?;
+        // SAFETY: the table has not changed since `find`.
+        let object = unsafe { found.entry() }.object();
+        let shows_nothing = object.is_some_and(Object::shows_nothing);
+        (!shows_nothing).then_some(found)
     }
 
     #[inline]

@@ -152,13 +152,11 @@ impl Tx<'_> {
                 let Removed { expire_at, object: Some(object) } = removed else {
                     unreachable!("an object was removed")
                 };
-                self.forget_unlogged_of(from_db, from);
                 self.noted(from_db, from, false, None);
                 moved_from = Some((from_db, name, expire_at, access));
                 object
             }
         };
-        self.forget_unlogged_of(db, key);
         self.note_overwritten(db, key, kind);
         self.put(db, key, ValueInit::Object(object), stored.expire_at);
         if let Some((from_db, name, expire_at, access)) = moved_from

@@ -26,7 +26,6 @@ use crate::expiry::Expires;
 use crate::key::Key;
 use crate::libraries::Library;
 use crate::object::Object;
-use crate::partition::Unlogged;
 use crate::table::entry::ValueRef;
 use crate::table::{SlotMut, Table};
 use crate::types;
@@ -135,7 +134,6 @@ pub(super) enum Step {
     Swapped { first: u16, second: u16 },
     Library { name: Box<[u8]>, before: Option<Arc<Library>> },
     LibrariesTaken(Vec<Arc<Library>>),
-    Unlogged { partition: usize, before: Vec<Unlogged> },
     Watchers { db: DbId, partition: usize, before: Vec<WatcherBefore> },
 }
 
@@ -411,7 +409,10 @@ impl Tx<'_> {
         if at.is_some_and(|at| !undo.is_unchanged(at)) {
             return;
         }
+        // A frozen value lacks what is hidden.
+        self.unhide_elements(db, key, usize::MAX);
         let env = self.keyspace.env();
+        let undo = self.scratch.undo.get_or_insert_default();
         let table = &mut self.locked.partition(key.hash).dbs[usize::from(db)].table;
         let Some(mut slot) = table.get_mut(table.local(key.hash.0), key.bytes) else { return };
         let entry = slot.get();
@@ -469,14 +470,6 @@ impl Tx<'_> {
                 }
                 at
             }
-        }
-    }
-
-    /// Before a partition's owed records change.
-    pub(super) fn save_unlogged(&mut self, partition: usize) {
-        if self.scratch.undoable {
-            let before = self.locked.at(partition).unlogged.clone();
-            self.scratch.undo().steps.push(Step::Unlogged { partition, before });
         }
     }
 

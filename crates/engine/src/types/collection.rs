@@ -88,6 +88,31 @@ pub trait Collection: Sized {
         0
     }
 
+    /// Number of elements that `hide_due` has hidden: no reader sees them, while changes, the log's
+    /// forms and the account of memory have them as all others. `next_expiry` is then due at any
+    /// time.
+    fn hidden(&self) -> usize {
+        0
+    }
+    /// Whether `hide_due` has at least `count` elements to hide, or to show again; takes no longer
+    /// than to count them.
+    fn has_to_hide(&self, now: u64, count: usize) -> bool {
+        let _ = (now, count);
+        false
+    }
+    /// Hides up to `max` elements that are due at `now`; returns how many. Elements that are due
+    /// and that no reader sees anyway (what a stream remembers of its producers) need not be.
+    fn hide_due(&mut self, now: u64, max: usize, env: Env<'_>) -> usize {
+        let _ = (now, max, env);
+        0
+    }
+    /// Shows up to `max` hidden elements again; returns how many. Before a client's change, and
+    /// before anything is removed, nothing may be hidden.
+    fn unhide(&mut self, max: usize, env: Env<'_>) -> usize {
+        let _ = (max, env);
+        0
+    }
+
     /// Moves its memory if that is one allocation and saves some; returns how many bytes were
     /// moved. Its elements and its size do not change.
     fn compact(&mut self) -> usize {

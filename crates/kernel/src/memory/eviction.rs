@@ -60,11 +60,12 @@ fn time_limit_ns(tenacity: u32) -> u64 {
     }
 }
 
-/// Makes room before a command that may need it. No locks may be held.
+/// Makes room before a command that may need it. No locks may be held. A follower has what the node
+/// has that it follows, which evicts.
 #[inline]
 pub fn make_room(thread: &mut ThreadParts<'_>) -> Room {
     let (node, now_ms, scratch) = (thread.node, thread.now_ms, &mut *thread.scratch);
-    if node.settings.maxmemory() == 0 {
+    if node.settings.maxmemory() == 0 || node.keyspace.is_follower() {
         node.exceeded.ended(now_ms);
         return Room::Enough;
     }
@@ -84,7 +85,8 @@ pub fn make_room(thread: &mut ThreadParts<'_>) -> Room {
 /// be held.
 pub fn make_room_in_between(thread: &mut ThreadParts<'_>, limit_ns: u64) -> bool {
     let node = thread.node;
-    if node.settings.maxmemory() == 0 || !is_over(node, thread.scratch) {
+    let is_limited = node.settings.maxmemory() != 0 && !node.keyspace.is_follower();
+    if !is_limited || !is_over(node, thread.scratch) {
         node.exceeded.ended(thread.now_ms);
         return false;
     }

@@ -233,6 +233,9 @@ impl Worker {
     /// then from the others' shares, whose threads may be asleep. Returns whether none is left that
     /// could be removed now.
     fn expire_due(&mut self, begin_ns: u64, most_ns: u64) -> bool {
+        if self.node.keyspace.is_follower() {
+            return true;
+        }
         self.bench.scratch.read_only = !self.node.may_change();
         let (first, threads) = (self.bench.local.thread, self.node.threads.len());
         let shares = (0..threads).map(|share| (first + share) % threads);

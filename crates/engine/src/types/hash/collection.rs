@@ -1,6 +1,7 @@
 //! Implements [`Collection`] for hashes, and their form in the log: items, of a whole hash or of
 //! what changed.
 
+use super::hiding::LOOKED_AT_FIRST;
 use super::item::Item;
 use super::on_table::{OnTable, field_of};
 use super::packed::Packed;
@@ -19,10 +20,12 @@ impl Item<'_> {
 }
 
 impl HashValue {
+    /// The table with the fields that readers see.
     fn as_table(&self) -> Option<&OnTable> {
         match &self.0 {
             Repr::Table(fields) => Some(fields),
             Repr::Packed(_) => None,
+            Repr::Hiding(hiding) => hiding.seen.as_table(),
         }
     }
 }
@@ -35,11 +38,16 @@ impl Collection for HashValue {
         HashValue::len(self)
     }
 
+    fn is_empty(&self) -> bool {
+        HashValue::len(self) == 0 && self.hidden() == 0
+    }
+
     #[inline]
     fn bytes(&self) -> usize {
         match &self.0 {
             Repr::Packed(packed) => packed.bytes(),
             Repr::Table(fields) => fields.bytes(),
+            Repr::Hiding(hiding) => hiding.bytes(),
         }
     }
 
@@ -48,7 +56,7 @@ impl Collection for HashValue {
     }
 
     fn drop_effort(&self) -> usize {
-        self.as_table().map_or(1, |fields| fields.table.len())
+        self.as_table().map_or(1, |fields| fields.table.len()) + self.hidden()
     }
 
     fn compact(&mut self) -> usize {
@@ -59,16 +67,7 @@ impl Collection for HashValue {
     }
 
     fn duplicate(&self, env: Env<'_>) -> HashValue {
-        match &self.0 {
-            Repr::Packed(packed) => HashValue(Repr::Packed(packed.clone())),
-            Repr::Table(_) => {
-                let mut copy = OnTable::new();
-                for field in self.fields() {
-                    copy.set(env.hasher, field.name, field.value, field.expire_at);
-                }
-                HashValue(Repr::Table(Box::new(copy)))
-            }
-        }
+        self.copy(env.hasher)
     }
 
     fn prefetch_element(&self, hash: KeyHash, guard: &Guard) -> BucketHint {
@@ -79,6 +78,8 @@ impl Collection for HashValue {
         match &mut self.0 {
             Repr::Table(fields) => Some(HashValue(Repr::Table(Box::new(fields.freeze())))),
             Repr::Packed(_) => None,
+            // For readers. Before anything changes, nothing is hidden.
+            Repr::Hiding(hiding) => hiding.seen.freeze(),
         }
     }
 
@@ -102,7 +103,7 @@ impl Collection for HashValue {
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&[&[u8]])) {
-        for field in self.fields() {
+        for field in self.all_fields() {
             match field.expire_at {
                 0 => visit(&[field.name, field.value]),
                 at => visit(&[field.name, field.value, at.to_string().as_bytes()]),
@@ -115,6 +116,7 @@ impl Collection for HashValue {
         match &self.0 {
             Repr::Packed(packed) => packed.next_expiry(),
             Repr::Table(fields) => fields.next_expiry(),
+            Repr::Hiding(_) => LOOKED_AT_FIRST,
         }
     }
 
@@ -124,6 +126,7 @@ impl Collection for HashValue {
                 packed.fields().all(|it| it.expire_at != 0 && it.expire_at <= now)
             }
             Repr::Table(fields) => fields.is_over(now),
+            Repr::Hiding(hiding) => hiding.is_over(now),
         }
     }
 
@@ -134,17 +137,38 @@ impl Collection for HashValue {
                 due.count() >= count
             }
             Repr::Table(fields) => fields.has_due(now, count),
+            Repr::Hiding(hiding) => hiding.has_due(now, count),
         }
     }
 
     fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {
-        self.expire_each(env.hasher, now, max, |field| Item::Remove { field }.put(op))
+        self.expire_each(env.hasher, now, max, |it| Item::Remove { field: it.name }.put(op))
+    }
+
+    fn hidden(&self) -> usize {
+        HashValue::hidden(self)
+    }
+
+    fn has_to_hide(&self, now: u64, count: usize) -> bool {
+        HashValue::has_to_hide(self, now, count)
+    }
+
+    fn hide_due(&mut self, now: u64, max: usize, env: Env<'_>) -> usize {
+        HashValue::hide_due(self, env.hasher, now, max)
+    }
+
+    fn unhide(&mut self, max: usize, env: Env<'_>) -> usize {
+        HashValue::unhide(self, env.hasher, max)
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
         match &self.0 {
             Repr::Packed(packed) => out.extend_from_slice(packed.as_items()),
             Repr::Table(_) => self.fields().for_each(|field| Item::of(field).put(out)),
+            Repr::Hiding(hiding) => {
+                hiding.seen.encode(out);
+                hiding.hidden.encode(out);
+            }
         }
     }
 
@@ -174,7 +198,7 @@ impl Collection for HashValue {
 
     fn saving(&self, piece: usize) -> Saving {
         match self.as_table() {
-            Some(fields) if fields.table.len() > 2 * piece => Saving::InRanges,
+            Some(fields) if fields.table.len() + self.hidden() > 2 * piece => Saving::InRanges,
             _ => Saving::Whole,
         }
     }
@@ -186,6 +210,18 @@ impl Collection for HashValue {
             Item::of(field_of(entry)).put(op);
             count += 1;
         });
+        let mut from = Some(from);
+        while let (Some(first), Repr::Hiding(hiding)) = (from.filter(|&it| it <= last), &self.0)
+            && let Some(hidden) = hiding.hidden.as_table()
+        {
+            let end = hidden.table.segment_from(env.hasher, first, |entry| {
+                if env.hasher.hash(entry.key()).0 <= last {
+                    Item::of(field_of(entry)).put(op);
+                    count += 1;
+                }
+            });
+            from = end.checked_add(1);
+        }
         (last, count)
     }
 

@@ -1,10 +1,11 @@
 //! Hashes: packed fields or a table, by size and content as Redis chooses. Any field may expire.
 //!
 //! A hash that was converted to a table stays one. Nothing here reads a clock: a reader of a hash
-//! removes expired fields first (`Collection::expire_due`).
+//! removes expired fields first (`Collection::expire_due`), or hides them (`hiding.rs`).
 
 mod collection;
 mod field;
+mod hiding;
 pub(crate) mod item;
 mod on_table;
 mod packed;
@@ -19,6 +20,7 @@ use crate::table::{Entries, Position, Table};
 use crate::types::element_prefetch::ElementsAhead;
 use crossbeam_epoch::Guard;
 pub use field::Field;
+use hiding::Hiding;
 pub(crate) use item::Item;
 use ladon_record::KeyHasher;
 use on_table::{OnTable, field_of};
@@ -37,6 +39,8 @@ pub struct HashValue(Repr);
 enum Repr {
     Packed(Packed),
     Table(Box<OnTable>),
+    /// Fields have expired that may not be removed now.
+    Hiding(Box<Hiding>),
 }
 
 impl std::fmt::Debug for HashValue {
@@ -64,14 +68,18 @@ impl HashValue {
     /// The table without the index of times; `None` if the fields are packed.
     pub(crate) fn into_table(self) -> Option<Table> {
         match self.0 {
-            Repr::Packed(_) => None,
+            Repr::Packed(_) | Repr::Hiding(_) => None,
             Repr::Table(fields) => Some(fields.table),
         }
     }
 
     /// Whether the fields are in a table, as those of a large hash are.
     pub(crate) fn is_on_table(&self) -> bool {
-        matches!(self.0, Repr::Table(_))
+        match &self.0 {
+            Repr::Packed(_) => false,
+            Repr::Table(_) => true,
+            Repr::Hiding(hiding) => hiding.seen.is_on_table(),
+        }
     }
 
     /// What `OBJECT ENCODING` answers.
@@ -80,7 +88,32 @@ impl HashValue {
             Repr::Packed(packed) if packed.is_timed() => "listpackex",
             Repr::Packed(_) => "listpack",
             Repr::Table(_) => "hashtable",
+            Repr::Hiding(hiding) => hiding.seen.encoding(),
         }
+    }
+
+    /// The fields that readers see.
+    #[inline]
+    fn seen(&self) -> &HashValue {
+        match &self.0 {
+            Repr::Hiding(hiding) => &hiding.seen,
+            Repr::Packed(_) | Repr::Table(_) => self,
+        }
+    }
+
+    /// A copy in the same form.
+    fn copy(&self, hasher: &KeyHasher) -> HashValue {
+        HashValue(match &self.0 {
+            Repr::Packed(packed) => Repr::Packed(packed.clone()),
+            Repr::Table(_) => {
+                let mut copy = OnTable::new();
+                for field in self.fields() {
+                    copy.set(hasher, field.name, field.value, field.expire_at);
+                }
+                Repr::Table(Box::new(copy))
+            }
+            Repr::Hiding(hiding) => Repr::Hiding(Box::new(hiding.duplicate(hasher))),
+        })
     }
 
     /// Number of fields.
@@ -89,6 +122,7 @@ impl HashValue {
         match &self.0 {
             Repr::Packed(packed) => packed.len(),
             Repr::Table(fields) => fields.table.len(),
+            Repr::Hiding(hiding) => hiding.seen.len(),
         }
     }
 
@@ -111,6 +145,7 @@ impl HashValue {
             Repr::Table(fields) => {
                 fields.get(hasher, name).map(|field| (field.value, field.expire_at))
             }
+            Repr::Hiding(hiding) => hiding.seen.look(hasher, name),
         }
     }
 
@@ -122,6 +157,7 @@ impl HashValue {
             }
             (Repr::Table(_), _) => {}
             (Repr::Packed(packed), _) => prefetch_bytes(packed.as_items()),
+            (Repr::Hiding(hiding), _) => return hiding.seen.prefetch(inside, guard),
         }
         BucketHint::NONE
     }
@@ -161,6 +197,11 @@ impl HashValue {
         }
         match &mut self.0 {
             Repr::Table(fields) => fields.set(hasher, name, value, at),
+            Repr::Hiding(hiding) => {
+                let is_new = hiding.set(hasher, limits, name, value, at);
+                self.stop_hiding_nothing();
+                is_new
+            }
             Repr::Packed(_) => unreachable!("it has just become a table"),
         }
     }
@@ -175,6 +216,11 @@ impl HashValue {
                 true
             }
             Repr::Table(fields) => fields.set_expiry(hasher, name, at),
+            Repr::Hiding(hiding) => {
+                let found = hiding.set_expiry(hasher, name, at);
+                self.stop_hiding_nothing();
+                found
+            }
         }
     }
 
@@ -189,28 +235,34 @@ impl HashValue {
                 None => false,
             },
             Repr::Table(fields) => fields.remove(hasher, name),
+            Repr::Hiding(hiding) => {
+                let found = hiding.remove(hasher, name);
+                self.stop_hiding_nothing();
+                found
+            }
         }
     }
 
-    /// Removes up to `max` fields that are due at `now` (Unix milliseconds); `visit` sees their
-    /// names. Returns how many.
+    /// Removes up to `max` fields that are due at `now` (Unix milliseconds); `visit` sees them.
+    /// Returns how many. None may be hidden.
     pub(crate) fn expire_each(
         &mut self,
         hasher: &KeyHasher,
         now: u64,
         max: usize,
-        visit: impl FnMut(&[u8]),
+        visit: impl FnMut(Field<'_>),
     ) -> usize {
         match &mut self.0 {
             Repr::Packed(packed) => packed.expire_due(now, max, visit),
             Repr::Table(fields) => fields.expire_due(hasher, now, max, visit),
+            Repr::Hiding(_) => unreachable!("nothing is removed while some is hidden"),
         }
     }
 
     /// Called before fields with these names and values are set: converts to a table at once if
     /// they are too many, or one is too long.
     pub fn expect(&mut self, hasher: &KeyHasher, limits: HashLimits, words: &[&[u8]]) {
-        if let Repr::Packed(_) = self.0
+        if !self.is_on_table()
             && (words.len() / 2 > limits.listpack_entries
                 || words.iter().any(|word| word.len() > limits.listpack_value))
         {
@@ -223,25 +275,27 @@ impl HashValue {
         Fields(match &self.0 {
             Repr::Packed(packed) => Walk::Packed(packed.fields()),
             Repr::Table(fields) => Walk::Table(fields.table.entries()),
+            Repr::Hiding(hiding) => return hiding.seen.fields(),
         })
     }
 
     /// The fields of a frozen hash from the position of another walk.
     pub fn fields_from(&self, from: Position) -> Fields<'_> {
         match &self.0 {
-            Repr::Packed(_) => unreachable!("packed hashes are not frozen"),
+            Repr::Packed(_) | Repr::Hiding(_) => unreachable!("a frozen hash is on a table"),
             Repr::Table(fields) => Fields(Walk::Table(fields.table.entries_from(from))),
         }
     }
 
     /// A field chosen uniformly at random; `None` from an empty hash.
     pub fn random(&self, mut random: impl FnMut() -> u64) -> Option<Field<'_>> {
-        match &self.0 {
+        match &self.seen().0 {
             Repr::Packed(packed) => {
                 let index = (u128::from(random()) * packed.len() as u128) >> 64;
                 packed.fields().nth(index as usize)
             }
             Repr::Table(fields) => fields.table.random(random).map(field_of),
+            Repr::Hiding(_) => unreachable!("what is seen hides nothing"),
         }
     }
 
@@ -255,7 +309,7 @@ impl HashValue {
         count: usize,
         mut visit: impl FnMut(Field<'_>) -> bool,
     ) -> u64 {
-        match &self.0 {
+        match &self.seen().0 {
             Repr::Packed(packed) => {
                 packed.fields().for_each(|field| {
                     visit(field);
@@ -265,6 +319,7 @@ impl HashValue {
             Repr::Table(fields) => {
                 fields.table.scan_from(hasher, cursor, count, |entry| visit(field_of(entry)))
             }
+            Repr::Hiding(_) => unreachable!("what is seen hides nothing"),
         }
     }
 
@@ -276,6 +331,9 @@ impl HashValue {
     }
 
     pub(crate) fn become_table(&mut self, hasher: &KeyHasher) {
+        if let Repr::Hiding(hiding) = &mut self.0 {
+            return hiding.become_table(hasher);
+        }
         if self.is_on_table() {
             return;
         }

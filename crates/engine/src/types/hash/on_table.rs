@@ -38,6 +38,11 @@ impl OnTable {
         self.expires.due(u64::MAX).map_or(0, |(at, _)| at)
     }
 
+    /// When the last field expires; 0 for never.
+    pub(super) fn last_expiry(&self) -> u64 {
+        self.expires.last().unwrap_or(0)
+    }
+
     /// Whether every field is due at `now`. Two fields that share an entry of the index hide that.
     pub(super) fn is_over(&self, now: u64) -> bool {
         self.expires.len() == self.table.len() && self.expires.last().is_some_and(|at| at <= now)
@@ -93,13 +98,13 @@ impl OnTable {
         true
     }
 
-    /// Removes up to `max` fields that are due at `now`; `visit` sees their names.
+    /// Removes up to `max` fields that are due at `now`; `visit` sees them.
     pub(super) fn expire_due(
         &mut self,
         hasher: &KeyHasher,
         now: u64,
         max: usize,
-        mut visit: impl FnMut(&[u8]),
+        mut visit: impl FnMut(Field<'_>),
     ) -> usize {
         let mut removed = 0;
         while removed < max
@@ -108,8 +113,8 @@ impl OnTable {
             let is_due = |entry: EntryRef<'_>| entry.expire_at() == at;
             // Two fields with the same hash and expiry share the index's entry.
             while let Some(name) = self.table.key_where(hasher, hash, is_due) {
-                visit(&name);
                 if let Some(slot) = self.table.get_mut(hash, &name) {
+                    visit(field_of(slot.get()));
                     slot.remove(hasher);
                 }
                 removed += 1;

@@ -115,12 +115,12 @@ impl Packed {
         self.expiry_changed(spot.at, 0);
     }
 
-    /// Removes the fields that are due at `now`; `visit` sees their names.
+    /// Removes the fields that are due at `now`; `visit` sees them.
     pub(super) fn expire_due(
         &mut self,
         now: u64,
         max: usize,
-        mut visit: impl FnMut(&[u8]),
+        mut visit: impl FnMut(Field<'_>),
     ) -> usize {
         let mut removed = 0;
         let mut at = 0;
@@ -128,7 +128,8 @@ impl Packed {
             && let Some((spot, name)) = spot_at(&self.bytes, at)
         {
             if spot.at != 0 && spot.at <= now {
-                visit(&self.bytes[name]);
+                let (name, value) = (&self.bytes[name], &self.bytes[spot.value.clone()]);
+                visit(Field { name, value, expire_at: spot.at });
                 self.bytes.remove(spot.item);
                 self.count -= 1;
                 removed += 1;

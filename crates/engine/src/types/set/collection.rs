@@ -81,6 +81,10 @@ impl Collection for SetValue {
         SetValue::len(self)
     }
 
+    fn is_empty(&self) -> bool {
+        SetValue::len(self) == 0 && self.hidden() == 0
+    }
+
     #[inline]
     fn bytes(&self) -> usize {
         SetValue::bytes(self)
@@ -148,7 +152,7 @@ impl Collection for SetValue {
             self.members().for_each(|member| member.with_bytes(|bytes| visit(&[bytes])));
             return;
         };
-        for field in hash.fields() {
+        for field in hash.all_fields() {
             match field.expire_at {
                 0 => visit(&[field.name]),
                 at => visit(&[field.name, at.to_string().as_bytes()]),
@@ -174,7 +178,28 @@ impl Collection for SetValue {
 
     fn expire_due(&mut self, now: u64, max: usize, env: Env<'_>, op: &mut Vec<u8>) -> usize {
         let Repr::Timed(hash) = &mut self.0 else { return 0 };
-        hash.expire_each(env.hasher, now, max, |member| put_member(op, OP_REMOVE, member))
+        hash.expire_each(env.hasher, now, max, |it| put_member(op, OP_REMOVE, it.name))
+    }
+
+    fn hidden(&self) -> usize {
+        match &self.0 {
+            Repr::Timed(hash) => hash.hidden(),
+            Repr::Ints(_) | Repr::Packed(_) | Repr::Table(_) => 0,
+        }
+    }
+
+    fn has_to_hide(&self, now: u64, count: usize) -> bool {
+        matches!(&self.0, Repr::Timed(hash) if hash.has_to_hide(now, count))
+    }
+
+    fn hide_due(&mut self, now: u64, max: usize, env: Env<'_>) -> usize {
+        let Repr::Timed(hash) = &mut self.0 else { return 0 };
+        hash.hide_due(env.hasher, now, max)
+    }
+
+    fn unhide(&mut self, max: usize, env: Env<'_>) -> usize {
+        let Repr::Timed(hash) = &mut self.0 else { return 0 };
+        hash.unhide(env.hasher, max)
     }
 
     /// The members, each as length and bytes; with times, a mark and items.

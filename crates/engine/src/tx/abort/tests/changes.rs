@@ -45,7 +45,7 @@ pub(super) fn database(n: u16) -> DbId {
 }
 
 /// Does one thing; errors (of a wrong type) are part of it.
-pub(super) fn run(tx: &mut Tx<'_>, (what, key, other, a, b): Op) {
+pub(crate) fn run(tx: &mut Tx<'_>, (what, key, other, a, b): Op) {
     if tx.scratch.stored.is_some() {
         // It is the only change of its transaction.
         return;
