@@ -12,6 +12,7 @@ const FAMILIES: &[&[Code]] = &[
     bitmap::COMMANDS,
     admin::absent::COMMANDS,
     admin::backup::COMMANDS,
+    admin::cluster::COMMANDS,
     admin::client::COMMANDS,
     admin::command::COMMANDS,
     admin::config::COMMANDS,

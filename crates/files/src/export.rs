@@ -55,7 +55,7 @@ pub(crate) fn export_from(
         let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown(ExportProgress::Loading { bytes_done, bytes_total });
     };
-    let recovered = recover(data, databases, clock.unix_ms(), workers, prepare, &tell)?;
+    let recovered = recover(data, databases, clock.unix_ms(), workers, prepare, &tell, None)?;
     let mut target = Target::create(path, version, progress)?;
     write_all(&recovered, &mut target, clock.unix_ms())?;
     target.finish()

@@ -81,7 +81,7 @@ fn begin(path: &Path, dir: &Path, settings: &Settings) -> Result<Recovered, Impo
     let (hash_seed, databases) = (data.hash_seed(), databases(settings));
     let now_ms = clock.unix_ms();
     let prepare = |keyspace: &Keyspace| limits::apply(keyspace, settings);
-    let mut recovered = recover(data, databases, now_ms, 1, prepare, &|_| {})?;
+    let mut recovered = recover(data, databases, now_ms, 1, prepare, &|_| {}, None)?;
     let has_data = recovered.report.checkpoint.is_some() || recovered.report.records > 0;
     if has_data && !begins_anew {
         return Err(ImportError::NotEmpty(dir.to_owned()));

@@ -22,6 +22,7 @@ pub mod access;
 pub mod background;
 pub mod blocking;
 pub mod client;
+pub mod cluster;
 pub mod command;
 pub mod ctx;
 pub mod dataset;

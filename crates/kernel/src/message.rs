@@ -3,7 +3,7 @@
 use crate::long::aside_job::Computed;
 use crate::pubsub::published::ForThread;
 use crate::tracking::batch::{ForTrackers, Redirected};
-use ladon_engine::Waiter;
+use ladon_engine::{ReadyKey, Waiter};
 use ladon_record::Lsn;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -60,6 +60,10 @@ pub enum Message {
     },
     /// The pause of clients changed.
     Pause,
+    /// Keys came for which clients wait, by a change that no thread made.
+    Ready(Vec<ReadyKey>),
+    /// The node's place in its cluster is another.
+    RoleChanged,
     /// Look what has become of the users of its connections.
     UsersChanged,
 }
@@ -164,4 +168,6 @@ pub enum Unserved {
     Error,
     /// The client's user may not run the command any more.
     Denied,
+    /// The node does not lead its cluster any more, and the command would change data.
+    Follows,
 }

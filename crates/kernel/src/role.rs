@@ -23,6 +23,19 @@ pub enum Role {
     Outside = 4,
 }
 
+impl Role {
+    /// Its name in replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Alone => "alone",
+            Role::Leads => "leader",
+            Role::Follows => "follower",
+            Role::CutOff => "cut-off",
+            Role::Outside => "outside",
+        }
+    }
+}
+
 /// The role in force.
 #[derive(Debug, Default)]
 pub struct RoleCell(AtomicU8);

@@ -4,6 +4,7 @@ use crate::access::Accounts;
 use crate::background::Background;
 use crate::client::clients::{ClientInfo, Clients, Monitor};
 use crate::client::schema_watchers::SchemaWatchers;
+use crate::cluster::Cluster;
 use crate::command::command_id::CommandId;
 use crate::command::table::CommandTable;
 use crate::dataset::{Dataset, Exchange};
@@ -79,6 +80,8 @@ pub struct Shared {
     pub io_backend: String,
     /// When the node started, Unix milliseconds.
     pub started_ms: u64,
+    /// The node's cluster, where it may have one.
+    pub cluster: Option<Arc<dyn Cluster>>,
     /// The node's place in its cluster.
     pub role: RoleCell,
     pause: Pause,
@@ -225,6 +228,7 @@ impl Shared {
             sampler: Mutex::default(),
             run_id: Mutex::new(parts.run_id),
             io_backend: parts.io_backend,
+            cluster: None,
             role: RoleCell::default(),
             pause,
             active_expire: std::sync::atomic::AtomicBool::new(true),

@@ -63,6 +63,8 @@ struct Reserve {
     boundaries: VecDeque<u64>,
     chunks: VecDeque<Filled>,
     spare: Vec<Chunk>,
+    /// End of the last record of one's own.
+    records_end: u64,
     /// Only frames from elsewhere are appended: positions are the leader's.
     is_follower: bool,
 }
@@ -106,6 +108,7 @@ impl LogBuffer {
             boundaries: VecDeque::new(),
             chunks: VecDeque::new(),
             spare: Vec::new(),
+            records_end: start.0,
             is_follower: false,
         };
         LogBuffer {
@@ -171,6 +174,9 @@ impl LogBuffer {
             }
             reserve.turn_segment(frame_bytes as u64, self.segment_payload_bytes);
             let place = reserve.place(frame_bytes, &mut own_chunk, self.chunk_bytes);
+            if kind == FrameKind::Changes {
+                reserve.records_end = reserve.end;
+            }
             self.reserved.0.store(reserve.end, Ordering::Release);
             (place, reserve.end)
         };
@@ -223,6 +229,7 @@ impl LogBuffer {
             for (bytes, chunk) in parts {
                 reserve.take_over(chunk, bytes);
             }
+            reserve.records_end = reserve.end;
             self.reserved.0.store(reserve.end, Ordering::Release);
             (place, reserve.end)
         };
@@ -255,6 +262,11 @@ impl LogBuffer {
         // publication back until `publish`.
         unsafe { place.put_whole(frame) };
         Lsn(lsn)
+    }
+
+    /// End of the last record of one's own; marks may follow it.
+    pub(crate) fn records_end(&self) -> u64 {
+        self.reserve.0.lock().records_end
     }
 
     /// A record of one's own would make positions differ from the leader's for good.

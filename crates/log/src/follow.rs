@@ -53,6 +53,11 @@ impl Log {
         self.buffer.set_follower(is_follower);
     }
 
+    /// End of the last record that this node itself has appended; sync marks may follow it.
+    pub fn records_end(&self) -> Lsn {
+        Lsn(self.buffer.records_end())
+    }
+
     /// Whether a record of this node's own came while the log takes its records from elsewhere. It
     /// is not in the log; its position, which is beyond all others, is never reached. What the node
     /// has in memory is not what the log says any more.

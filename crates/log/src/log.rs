@@ -61,7 +61,7 @@ pub struct Log {
     pub(crate) cuts: AtomicU64,
     /// With more unwritten bytes than this, the log is backlogged.
     backlog_bytes_max: AtomicU64,
-    _lock: Box<dyn DiskLock>,
+    lock: Mutex<Option<Box<dyn DiskLock>>>,
 }
 
 /// The directory and what accesses its files.
@@ -120,7 +120,7 @@ impl Log {
             has_entries: AtomicBool::new(has_entries),
             cuts: AtomicU64::new(0),
             backlog_bytes_max: AtomicU64::new(options.backlog_bytes_max),
-            _lock: lock,
+            lock: Mutex::new(Some(lock)),
             buffer,
             place,
             options,
@@ -240,6 +240,12 @@ impl Log {
     /// Removes a waiter.
     pub fn remove_waiter(&self, waiter: &Arc<PositionWaiter>) {
         self.waiters.remove(waiter);
+    }
+
+    /// Lets the directory go, for another log to be opened on it, whoever still has this one. Nobody
+    /// may append or write any more.
+    pub fn let_go(&self) {
+        *self.lock.lock() = None;
     }
 
     /// The directory.

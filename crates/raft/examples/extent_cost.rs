@@ -357,7 +357,9 @@ async fn begin(setup: &Setup) -> (Arc<MemLog>, Node) {
     let log = Arc::new(MemLog { bytes: setup.bytes, disk, inner: Mutex::default() });
     let members = StoredMembershipOf::<Types>::default();
     let machine = Machine { log: log.clone(), applied: None, members };
-    let config = Arc::new(group_config().validate().expect("the settings fit together"));
+    let config = Arc::new(
+        group_config(Duration::from_millis(300)).validate().expect("the settings fit together"),
+    );
     let storage = Storage::new(log.clone());
     let raft = Node::new(id, config, network, storage, machine).await.expect("it starts");
     if id == 1 {

@@ -9,7 +9,7 @@ use crate::storage::{ExtentLog, OnDurable, StoredEntry};
 use crate::types::{EntryId, Vote};
 use ladon_log::frame::FrameKind;
 use ladon_log::reader::Batch;
-use ladon_log::{Appender, Log, LogState, PinGuard};
+use ladon_log::{Appender, Log, LogState, PinGuard, PositionWaiter};
 use ladon_platform::Clock;
 use ladon_record::Lsn;
 use parking_lot::Mutex;
@@ -22,8 +22,9 @@ pub trait Writers: Send + Sync + 'static {
     /// The node does not lead any more. When this returns, no other batch is open in the log and
     /// none will be until [`Writers::may_begin`].
     fn stop(&self);
-    /// The node leads: its log takes records of its own again.
-    fn may_begin(&self);
+    /// The node leads: its log takes records of its own again. Once the entry `first`, the first of
+    /// its reign, is applied, all that the group has committed before is.
+    fn may_begin(&self, first: EntryId);
     /// The log ends at `to` now. What was behind that, if anything was, is not the group's.
     fn was_cut(&self, to: Lsn);
 }
@@ -43,8 +44,23 @@ struct Inner {
     state: GroupState,
     /// What waits for the disk, in the order of positions.
     waiting: VecDeque<(Lsn, OnDurable)>,
+    /// Who is told that the disk has more.
+    woken: Option<Woken>,
     /// Keeps the files of the entries that are in the index.
     pin: PinGuard,
+}
+
+struct Woken {
+    waiter: Arc<PositionWaiter>,
+    wake: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Drop for GroupLog {
+    fn drop(&mut self) {
+        if let Some(woken) = &self.inner.lock().woken {
+            self.log.remove_waiter(&woken.waiter);
+        }
+    }
 }
 
 /// Collects the group's entries while recovery reads the log.
@@ -113,13 +129,42 @@ impl GroupLog {
         log.begin_entries().map_err(io::Error::other)?;
         let (appender, pin) = (log.appender(), log.pin(index.begin()));
         let waiting = VecDeque::new();
-        let inner = Mutex::new(Inner { appender, index, state, waiting, pin });
+        let inner = Inner { appender, index, state, waiting, woken: None, pin };
+        let inner = Mutex::new(inner);
         Ok(GroupLog { log, clock, writers, inner, planted })
     }
 
     /// The log itself.
     pub fn log(&self) -> &Arc<Log> {
         &self.log
+    }
+
+    /// End of the last entry: what is behind it in the log is in none.
+    pub fn end(&self) -> Lsn {
+        self.inner.lock().index.end()
+    }
+
+    /// End of an entry that is here.
+    pub fn end_of(&self, index: u64) -> Option<Lsn> {
+        let inner = self.inner.lock();
+        let of_purged = |purged: EntryId| (purged.index == index).then(|| inner.index.begin());
+        let entry = inner.index.entry(index).map(|entry| entry.extent.to);
+        entry.or_else(|| inner.index.purged().and_then(of_purged))
+    }
+
+    /// Calls `wake` when there is something for [`GroupLog::serve`] to do.
+    pub fn wake_with(&self, wake: Arc<dyn Fn() + Send + Sync>) {
+        let waiter = self.log.add_waiter(wake.clone());
+        self.inner.lock().woken = Some(Woken { waiter, wake });
+    }
+
+    /// Asks to be woken for the first that waits.
+    fn await_first(inner: &Inner) {
+        if let (Some(woken), Some((lsn, _))) = (&inner.woken, inner.waiting.front())
+            && woken.waiter.await_durable(*lsn)
+        {
+            (woken.wake)();
+        }
     }
 
     /// What the member must not forget.
@@ -160,6 +205,7 @@ impl GroupLog {
                 _ => then(Ok(())),
             }
         }
+        GroupLog::await_first(&self.inner.lock());
     }
 
     /// Takes the first that waits, if it is to be told.
@@ -194,18 +240,15 @@ impl ExtentLog for GroupLog {
     fn append_entry(&self, id: EntryId, payload: &Payload) -> io::Result<Extent> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
-        let leads_from_now_on = self.log.is_follower();
-        if leads_from_now_on {
-            self.log.set_follower(false);
-        }
+        self.log.set_follower(false);
         let frame = encode_entry(id, payload);
         let end = inner.appender.append_entry(&frame, self.clock.unix_ms());
         inner.appender.publish();
         // If it cannot be written now, the log's writer tries again.
         let _ = self.log.write_published();
         let extent = inner.index.push(id, payload, end);
-        if leads_from_now_on {
-            self.writers.may_begin();
+        if matches!(payload, Payload::Blank) {
+            self.writers.may_begin(id);
         }
         Ok(extent)
     }
@@ -229,7 +272,11 @@ impl ExtentLog for GroupLog {
         if self.log.durable() >= lsn || self.planted == Planted::AckBeforeSync {
             return then(Ok(()));
         }
-        self.inner.lock().waiting.push_back((lsn, then));
+        {
+            let mut inner = self.inner.lock();
+            inner.waiting.push_back((lsn, then));
+            GroupLog::await_first(&inner);
+        }
         self.log.want_durable(lsn);
     }
 

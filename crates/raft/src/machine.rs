@@ -10,6 +10,7 @@ use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf, StoredMembershipO
 use openraft::{AsyncRuntime, OptionalSend};
 use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// The data of a member.
 pub trait Applier: Send + Sync + 'static {
@@ -69,6 +70,19 @@ impl<RT: AsyncRuntime> RaftSnapshotBuilder<Group<RT>> for NoSnapshots {
     }
 }
 
+/// Lets the other tasks of the thread run.
+async fn yield_now() {
+    let mut has_yielded = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 impl<A: Applier, RT: AsyncRuntime> RaftStateMachine<Group<RT>> for Machine<A, RT>
 where
     Self: OptionalSend + openraft::OptionalSync,
@@ -97,6 +111,8 @@ where
             if let Some(responder) = responder {
                 responder.send(());
             }
+            // Others of the thread have to say that they are there.
+            yield_now().await;
         }
         Ok(())
     }

@@ -73,17 +73,7 @@ impl GroupState {
     /// `InvalidData` if `group` is damaged: the vote is lost then, and the node must not vote under
     /// its number again. Else what the system says.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, dir_id: u64) -> io::Result<GroupState> {
-        let kept = match read(&*disk, &dir.join("group"))? {
-            Some(bytes) => decode_group(&bytes, dir_id).map_err(|found| {
-                let text = format!(
-                    "{} is damaged: {found}; this node's vote is lost with it, so it may not come \
-                     back under its number: replace the node",
-                    dir.join("group").display()
-                );
-                io::Error::new(io::ErrorKind::InvalidData, text)
-            })?,
-            None => Kept::default(),
-        };
+        let kept = GroupState::kept(&*disk, dir, dir_id)?;
         let path = dir.join("committed");
         let committed = read(&*disk, &path)?.and_then(|bytes| decode_committed(&bytes, dir_id));
         let committed_file = match disk.create_new(&path) {
@@ -92,6 +82,27 @@ impl GroupState {
         };
         let dir = dir.to_owned();
         Ok(GroupState { disk, dir, dir_id, kept, committed, committed_file })
+    }
+
+    /// The member whose directory this is; 0 if it is nobody's. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`GroupState::open`].
+    pub fn member_of(disk: &dyn Disk, dir: &Path, dir_id: u64) -> io::Result<MemberId> {
+        GroupState::kept(disk, dir, dir_id).map(|kept| kept.member)
+    }
+
+    fn kept(disk: &dyn Disk, dir: &Path, dir_id: u64) -> io::Result<Kept> {
+        let path = dir.join("group");
+        let Some(bytes) = read(disk, &path)? else { return Ok(Kept::default()) };
+        decode_group(&bytes, dir_id).map_err(|found| {
+            let text = format!(
+                "{} is damaged: {found}; this node's vote is lost with it, so it may not come \
+                 back under its number: replace the node",
+                path.display()
+            );
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        })
     }
 
     /// This node's number in its group; 0 if it belongs to none.

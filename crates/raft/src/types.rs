@@ -7,6 +7,7 @@ use openraft::{AsyncRuntime, Config, OptionalSend, RaftTypeConfig, SnapshotPolic
 use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 /// A member's number in its group. Never used twice: a node that lost its log is a new member.
 pub type MemberId = u64;
@@ -90,11 +91,22 @@ impl<RT: AsyncRuntime> RaftTypeConfig for Group<RT> {
     type ErrorSource = openraft::AnyError;
 }
 
+/// How long a follower elects no other leader after the last word of its own: a leader whose word most
+/// members have heard may answer for the group so long.
+pub fn lease(failover: Duration) -> Duration {
+    failover
+}
+
 /// How every group runs. Not openraft's defaults: a candidate asks first whether it would be elected;
 /// a leader that restarts does not act on a `committed` that is not proven; a log that went back is
-/// never accepted; and snapshots are not made by a policy of the library's.
-pub fn group_config() -> Config {
+/// never accepted; and snapshots are not made by a policy of the library's. A leader is given up
+/// between one and two `failover` after its last word.
+pub fn group_config(failover: Duration) -> Config {
+    let failover_ms = (failover.as_millis() as u64).max(6);
     Config {
+        heartbeat_interval: failover_ms / 6,
+        election_timeout_min: failover_ms / 2,
+        election_timeout_max: failover_ms,
         enable_pre_vote: Some(true),
         enable_leader_restore: Some(false),
         allow_log_reversion: Some(false),

@@ -50,7 +50,7 @@ pub fn dataset(
     keys: u64,
     stop: Arc<StopSignal>,
 ) -> (Dataset, Arc<Checkpointer>) {
-    let Recovered { keyspace, log, report } = recovered;
+    let Recovered { keyspace, log, report, .. } = recovered;
     log.set_sync_every(sync_every(shared.settings.gate()));
     let stats = Arc::clone(&shared.stats);
     let checkpointer = Arc::new(Checkpointer::new(

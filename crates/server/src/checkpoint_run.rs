@@ -7,6 +7,17 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::{Duration, Instant};
+
+/// Up to where the data has the log, at a node that follows others.
+pub(crate) trait Applied: Send + Sync {
+    /// Runs `save` while no record of another node is applied. It gets the position that the data is
+    /// at; `None`: the log's end, since the node writes itself.
+    fn while_still(&self, save: &mut dyn FnMut(Option<Lsn>));
+}
+
+/// How long a checkpoint waits until its cluster has committed what is in it.
+const COMMIT_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// A checkpoint in progress.
 pub struct CheckpointRun {
@@ -16,6 +27,7 @@ pub struct CheckpointRun {
     cursor: SaveCursor,
     buffer: SavedBytes,
     keys: u64,
+    applied: Option<Arc<dyn Applied>>,
 }
 
 impl CheckpointRun {
@@ -24,10 +36,24 @@ impl CheckpointRun {
     /// # Errors
     /// The log's errors.
     pub fn begin(keyspace: &Arc<Keyspace>, log: &Arc<Log>) -> Result<CheckpointRun, LogError> {
+        CheckpointRun::begin_at(keyspace, log, None)
+    }
+
+    /// As `begin`, at the position of the data of a node that may follow others.
+    ///
+    /// # Errors
+    /// The log's errors.
+    pub(crate) fn begin_at(
+        keyspace: &Arc<Keyspace>,
+        log: &Arc<Log>,
+        applied: Option<Arc<dyn Applied>>,
+    ) -> Result<CheckpointRun, LogError> {
+        let begin = at_position(applied.as_deref(), log, |position| position());
         Ok(CheckpointRun {
+            applied,
             keyspace: Arc::clone(keyspace),
             log: Arc::clone(log),
-            writer: log.begin_checkpoint()?,
+            writer: log.begin_checkpoint_at(begin)?,
             cursor: SaveCursor::default(),
             buffer: SavedBytes::default(),
             keys: 0,
@@ -39,9 +65,11 @@ impl CheckpointRun {
     /// # Errors
     /// The log's errors; the checkpoint is then lost.
     pub fn step(&mut self) -> Result<bool, LogError> {
-        let CheckpointRun { keyspace, log, writer, cursor, buffer, keys } = self;
+        let CheckpointRun { keyspace, log, writer, cursor, buffer, keys, applied } = self;
         let begin = writer.begin_lsn();
-        let header = encode(keyspace, log, (cursor, begin), buffer, keys)?;
+        let header = at_position(applied.as_deref(), log, |position| {
+            encode(keyspace, position, (cursor, begin), buffer, keys)
+        })?;
         header.map_or(Ok(false), |header| write(writer, &header, buffer).map(|()| true))
     }
 
@@ -54,6 +82,7 @@ impl CheckpointRun {
         /// Segments between two reports.
         const TELL_EVERY: usize = 256;
         let CheckpointRun { keyspace, log, writer, cursor, keys, .. } = &mut self;
+        let position = || log.reserved();
         let begin = writer.begin_lsn();
         let to_disk = SegmentQueue { bytes: Mutex::new(Some(0)), changed: Condvar::new() };
         let (sender, segments) = channel::<(BlockHeader, SavedBytes)>();
@@ -70,7 +99,7 @@ impl CheckpointRun {
             let mut encoded = Ok(());
             for number in 0.. {
                 let mut segment = SavedBytes::default();
-                match encode(keyspace, log, (&mut *cursor, begin), &mut segment, keys) {
+                match encode(keyspace, &position, (&mut *cursor, begin), &mut segment, keys) {
                     Ok(Some(header)) => {
                         to_disk.add(segment.in_memory());
                         if sender.send((header, segment)).is_err() || !to_disk.await_room() {
@@ -101,7 +130,10 @@ impl CheckpointRun {
     /// The log's errors; the checkpoint is then lost.
     pub fn finish(self, log_keep_bytes: u64) -> Result<CheckpointInfo, LogError> {
         let log = &self.log;
-        let (lsn, meta) = self.keyspace.encode_select_map(|| log.reserved());
+        let (lsn, meta) = at_position(self.applied.as_deref(), log, |position| {
+            self.keyspace.encode_select_map(position)
+        });
+        await_committed(log, self.writer.newest().max(lsn))?;
         let info = self.writer.finish(lsn, &meta)?;
         let _kept = self.log.pin(Lsn(info.begin.0.saturating_sub(log_keep_bytes)));
         if let Err(error) = self.log.delete_obsolete() {
@@ -119,6 +151,42 @@ impl CheckpointRun {
     pub fn progress(&self) -> f64 {
         self.cursor.progress(self.keyspace.databases())
     }
+}
+
+/// Runs `save` with the position of the data, as of the moment at which it asks.
+fn at_position<R>(
+    applied: Option<&dyn Applied>,
+    log: &Log,
+    save: impl FnOnce(&dyn Fn() -> Lsn) -> R,
+) -> R {
+    let Some(applied) = applied else { return save(&|| log.reserved()) };
+    let (mut save, mut saved) = (Some(save), None);
+    applied.while_still(&mut |at| {
+        if let Some(save) = save.take() {
+            saved = Some(save(&|| at.unwrap_or_else(|| log.reserved())));
+        }
+    });
+    match saved {
+        Some(saved) => saved,
+        None => unreachable!("it is run once"),
+    }
+}
+
+/// A checkpoint of a cluster's node holds nothing that another leader might take back.
+fn await_committed(log: &Log, newest: Lsn) -> Result<(), LogError> {
+    const LOOK_EVERY: Duration = Duration::from_millis(5);
+    if !log.is_of_group() {
+        return Ok(());
+    }
+    let began = Instant::now();
+    while log.committed() < newest {
+        log.want_committed(newest);
+        if began.elapsed() >= COMMIT_WAIT_MAX {
+            return Err(LogError::GivenUp("the cluster has not committed what is in it"));
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
 }
 
 /// Bytes of encoded segments that wait for the disk. A large one is written before the next is
@@ -168,14 +236,14 @@ fn write(
 /// Encodes the next segment into a buffer, if there is one, and counts its keys.
 fn encode(
     keyspace: &Keyspace,
-    log: &Log,
+    position: &dyn Fn() -> Lsn,
     (cursor, begin): (&mut SaveCursor, Lsn),
     buffer: &mut SavedBytes,
     keys: &mut u64,
 ) -> Result<Option<BlockHeader>, LogError> {
     const KEPT_BYTES_MAX: usize = 4 << 20;
     buffer.clear(KEPT_BYTES_MAX);
-    let Some(block) = keyspace.save_next(cursor, begin, || log.reserved(), buffer) else {
+    let Some(block) = keyspace.save_next(cursor, begin, position, buffer) else {
         if cursor.has_given_up() {
             return Err(LogError::GivenUp("definitions of spaces changed all the time"));
         }

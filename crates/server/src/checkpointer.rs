@@ -4,7 +4,7 @@
 //! partition is locked.
 
 use crate::backups::ClientBackups;
-use crate::checkpoint_run::CheckpointRun;
+use crate::checkpoint_run::{Applied, CheckpointRun};
 use ladon_engine::Keyspace;
 use ladon_kernel::durability::CheckpointError;
 use ladon_log::{CheckpointInfo, Log, LogError};
@@ -12,8 +12,8 @@ use ladon_platform::Clock;
 use ladon_record::Lsn;
 use ladon_settings::Settings;
 use parking_lot::{Condvar, Mutex};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The state of checkpoints, for `INFO`.
@@ -51,6 +51,8 @@ pub struct Checkpointer {
     clock: Arc<dyn Clock>,
     dirty: Box<dyn Fn() -> u64 + Send + Sync>,
     backups: Arc<ClientBackups>,
+    /// Up to where the data has the log, at a node of a cluster.
+    applied: OnceLock<Arc<dyn Applied>>,
     shared: Mutex<Shared>,
     changed: Condvar,
     stopping: AtomicBool,
@@ -103,6 +105,7 @@ impl Checkpointer {
             ClientBackups::new(Arc::clone(&log), Arc::clone(&settings), Arc::clone(&clock));
         Checkpointer {
             backups: Arc::new(backups),
+            applied: OnceLock::new(),
             keyspace,
             log,
             settings,
@@ -113,6 +116,12 @@ impl Checkpointer {
             stopping: AtomicBool::new(false),
             tried_to_make_room_ns: AtomicU64::new(0),
         }
+    }
+
+    /// The node may follow others: checkpoints are of what is applied. Before the first of them.
+    pub(crate) fn follows(&self, applied: Arc<dyn Applied>) {
+        let set = self.applied.set(applied);
+        assert!(set.is_ok(), "data has one place in its cluster");
     }
 
     /// The backups of this data.
@@ -351,7 +360,8 @@ impl Checkpointer {
             self.log.turn_segment()?;
         }
         let keep_bytes = |settings: &Settings| if is_short { 0 } else { settings.log_keep_bytes() };
-        let mut run = CheckpointRun::begin(&self.keyspace, &self.log)?;
+        let mut run =
+            CheckpointRun::begin_at(&self.keyspace, &self.log, self.applied.get().cloned())?;
         loop {
             for _ in 0..STEPS {
                 let (before, began_ns) = (run.keys(), self.clock.monotonic_ns());
@@ -415,7 +425,7 @@ mod tests {
         let options = LogOptions { reserve_bytes: 16 << 20, ..LogOptions::default() };
         let shared = Arc::new(disk.clone());
         let dir = DataDir::open(shared, Arc::clone(&clock), Path::new("/data"), options, 42);
-        let recovered = recover(dir.unwrap(), 16, clock.unix_ms(), 1, |_| {}, &|_| {});
+        let recovered = recover(dir.unwrap(), 16, clock.unix_ms(), 1, |_| {}, &|_| {}, None);
         let Recovered { keyspace, log, .. } = recovered.unwrap();
         Checkpointer::new(keyspace, log, Arc::new(Settings::new()), clock, Box::new(|| 0))
     }

@@ -25,6 +25,7 @@ mod durability;
 mod errands;
 mod exposure;
 mod gate_waits;
+mod group;
 mod input;
 mod io_thread;
 mod listening;

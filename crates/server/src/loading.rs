@@ -24,9 +24,11 @@ use ladon_kernel::loading::Loading;
 use ladon_kernel::shared::Shared;
 use ladon_log::{DataDir, Log, LogOptions, Progress};
 use ladon_platform::SystemDisk;
+use ladon_raft::GroupState;
 use ladon_record::{Gate, Lsn};
 use ladon_settings::Settings;
 use parking_lot::Mutex;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -124,7 +126,24 @@ fn open(shared: &Shared, noted: &Loading) -> Result<Recovered, RunError> {
         }
     };
     let prepare = |keyspace: &Keyspace| limits::apply(keyspace, settings);
-    Ok(recover(dir, databases(settings), clock.unix_ms(), workers, prepare, &progress)?)
+    let group = group_state(settings, &dir).map_err(starting("the node's part of its cluster"))?;
+    Ok(recover(dir, databases(settings), clock.unix_ms(), workers, prepare, &progress, group)?)
+}
+
+/// What a node of a cluster must not forget. The directory of one is not for another server, which
+/// would take changes for good that the cluster may not have.
+fn group_state(settings: &Settings, dir: &DataDir) -> io::Result<Option<GroupState>> {
+    let (disk, path, dir_id) = (Arc::new(SystemDisk), dir.path(), dir.meta().dir_id);
+    if settings.cluster_enabled() {
+        return GroupState::open(disk, path, dir_id).map(Some);
+    }
+    match GroupState::member_of(&*disk, path, dir_id)? {
+        0 => Ok(None),
+        member => Err(io::Error::other(format!(
+            "{} is the directory of member {member} of a cluster; start with cluster-enabled yes",
+            path.display()
+        ))),
+    }
 }
 
 /// In place of the log and the checkpoints on a node without data.

@@ -47,12 +47,6 @@ impl Positions {
         self
     }
 
-    /// Up to where the group has committed the log, and answers for it.
-    #[inline]
-    pub(crate) fn agreed(self) -> Lsn {
-        self.0[Gate::Quorum as usize]
-    }
-
     /// Whether a gate has passed more than at an earlier moment.
     #[inline]
     pub(crate) fn have_moved_since(self, before: Positions) -> bool {

@@ -3,8 +3,11 @@
 use ladon_engine::{Keyspace, KeyspaceOptions, Recovering, SavedBlock};
 use ladon_log::reader::Batch;
 use ladon_log::{BlockHeader, DataDir, Log, Progress, RecoverError, RecoveryReport, RecoverySink};
+use ladon_raft::{Entries, GroupState, Index};
 use ladon_record::Lsn;
+use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// A recovered node.
 pub struct Recovered {
@@ -14,10 +17,23 @@ pub struct Recovered {
     pub log: Arc<Log>,
     /// What recovery did.
     pub report: RecoveryReport,
+    /// What a node of a cluster has besides; `None` for others.
+    pub group: Option<RecoveredGroup>,
+}
+
+/// The part of a recovered directory that is about its group.
+pub struct RecoveredGroup {
+    /// Where the group's entries are.
+    pub index: Index,
+    /// The vote, the members, what is committed.
+    pub state: GroupState,
+    /// The data has everything up to here: what is behind it may not be the group's.
+    pub has: Lsn,
 }
 
 /// Loads the newest checkpoint and replays the log after it, on `workers` threads. `prepare`
-/// applies the settings to the empty keyspace.
+/// applies the settings to the empty keyspace. With the state of a group, the log is replayed as far
+/// as it is known to be committed.
 ///
 /// # Errors
 /// The log's errors: what is damaged, where, and what to do about it.
@@ -28,23 +44,49 @@ pub fn recover(
     workers: usize,
     prepare: impl FnOnce(&Keyspace),
     progress: &(dyn Fn(Progress) + Sync),
+    group: Option<GroupState>,
 ) -> Result<Recovered, RecoverError> {
     let options = KeyspaceOptions { hash_seed: dir.hash_seed(), databases };
     let keyspace = Arc::new(Keyspace::new(options));
     prepare(&keyspace);
-    let sink = Sink { recovering: Recovering::new(&keyspace, now_ms), workers: workers.max(1) };
+    let known = |state: &GroupState| state.committed().map_or(0, |(_, end)| end.0);
+    let is_member = group.as_ref().is_some_and(|state| state.member() != 0);
+    let sink = Sink {
+        recovering: Recovering::new(&keyspace, now_ms),
+        workers: workers.max(1),
+        until: AtomicU64::new(group.as_ref().filter(|_| is_member).map_or(u64::MAX, known)),
+        entries: Mutex::default(),
+    };
+    let path = dir.path().to_owned();
     let (log, report) = dir.recover(&sink, workers, progress)?;
-    drop(sink);
-    Ok(Recovered { keyspace, log, report })
+    let Sink { until, entries, .. } = sink;
+    let has = Lsn(until.into_inner()).min(log.reserved());
+    let group = group.map(|state| {
+        let newest = report.checkpoint.as_ref().map_or(Lsn::ZERO, |info| info.newest);
+        let index = match is_member {
+            true => {
+                let found = entries.into_inner().into_index(newest);
+                let failed = |message| RecoverError::Sink { path, lsn: newest, message };
+                found.map_err(failed)?
+            }
+            false => Index::default(),
+        };
+        Ok::<_, RecoverError>(RecoveredGroup { index, state, has })
+    });
+    Ok(Recovered { keyspace, log, report, group: group.transpose()? })
 }
 
 struct Sink<'a> {
     recovering: Recovering<'a>,
     workers: usize,
+    /// Records behind this position are not replayed; at least what the checkpoint needs is.
+    until: AtomicU64,
+    entries: Mutex<Entries>,
 }
 
 impl RecoverySink for Sink<'_> {
     fn block(&self, block: &BlockHeader, changes: &[u8]) -> Result<(), String> {
+        self.until.fetch_max(block.lsn.0, SeqCst);
         let block = SavedBlock {
             db: block.db,
             hash_first: block.hash_first,
@@ -56,6 +98,7 @@ impl RecoverySink for Sink<'_> {
     }
 
     fn meta(&self, lsn: Lsn, meta: &[u8]) -> Result<(), String> {
+        self.until.fetch_max(lsn.0, SeqCst);
         self.recovering.select_map(lsn, meta).map_err(|error| error.to_string())
     }
 
@@ -64,8 +107,13 @@ impl RecoverySink for Sink<'_> {
     }
 
     fn records(&self, worker: usize, batch: &Batch) -> Result<(), (Lsn, String)> {
+        if worker == 0 {
+            self.entries.lock().collect(batch)?;
+        }
+        let until = Lsn(self.until.load(SeqCst));
         let mut replay = self.recovering.replay((worker, self.workers));
-        batch.records().try_for_each(|(lsn, changes)| {
+        let records = batch.records().filter(|&(lsn, _)| lsn <= until);
+        records.into_iter().try_for_each(|(lsn, changes)| {
             replay.record(lsn, changes).map_err(|error| (lsn, error.to_string()))
         })
     }

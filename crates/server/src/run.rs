@@ -7,6 +7,7 @@ use crate::checkpointer::Checkpointer;
 use crate::configured_users::{self, UsersError};
 use crate::dropper::Dropper;
 use crate::exposure;
+use crate::group::{Ended, Membership};
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{FollowedBy, Listening, bind};
 use crate::loading::{load, nothing_yet};
@@ -18,6 +19,7 @@ use crate::shutdown::StopSignal;
 use crate::tls;
 use crate::worker::{Worker, WorkerParts};
 use ladon_engine::{Locks, Scratch};
+use ladon_kernel::cluster::Cluster;
 use ladon_kernel::dataset::Dataset;
 use ladon_kernel::loading::Loading;
 use ladon_kernel::message::ThreadHandle;
@@ -34,6 +36,7 @@ use parking_lot::Mutex;
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use thiserror::Error;
@@ -109,7 +112,9 @@ pub fn run(
     let port_addresses = port_listeners.addresses();
     let Backends { backends, fallback, name: backend_name } = open_backends(&settings)?;
     let listening = Arc::new(Listening::new(listeners, backends[0].waker()));
-    let shared = shared(&settings, process, &listening, &backends);
+    let mut shared = shared(&settings, process, &listening, &backends);
+    let membership = Membership::of(&settings, Arc::clone(&shared.threads))?;
+    shared.cluster = membership.as_ref().map(|it| Arc::clone(&it.handle) as Arc<dyn Cluster>);
     configured_users::load(&shared)?;
     let progress = Arc::new(Loading::new(shared.started_ms));
     let nothing = nothing_yet(&shared, Arc::clone(&progress), Arc::clone(&stop));
@@ -129,56 +134,166 @@ pub fn run(
 
     let operations = State::new(Arc::clone(&node));
     let _port = open_port(port_listeners, &operations)?;
-
-    let loaded = load(node.shared(), progress, &listening, &stop);
-    let Some(recovered) = loaded.transpose() else {
-        // Their error has nothing to say any more.
-        let _ = io_threads.join();
-        listening.close();
-        tracing::info!("stopped before the data was loaded; the files are unchanged");
-        return Ok(());
-    };
-    let recovered = recovered?;
-    let keys = count_keys(&recovered);
-    let Recovered { log, report, .. } = &recovered;
-    tell_of(report, keys, &settings);
-    warn_of(report);
-    let writer = log.spawn_writer().map_err(starting("the log's writer"))?;
     start_touching_memory()?;
-    // The dropper returns the memory of empty slabs to the system.
-    recovered.keyspace.allow_compaction();
-    let (data, checkpointer) = dataset(node.shared(), &recovered, keys, Arc::clone(&stop));
-    let node = exchange(node, data, &stop);
-    operations.exchange(Arc::clone(&node));
-    listening.open();
-    exposure::warn_of(node.shared(), &listening);
-    // A client that has read the banner can read the data.
-    let banner = Banner { settings: &settings, listening: &listening, http: &port_addresses };
-    banner.print(backend_name, fallback.as_deref(), keys, &report.duration);
-    lifecycle.ready(&node);
 
-    let reports = Reports::new(node, Arc::clone(log));
-    let checkpoint_thread = start_checkpointer(&checkpointer, reports)?;
-    let how = stop.wait();
-    lifecycle.stopping();
-    operations.stops();
-    tracing::info!("stopping: no new connections, finishing replies");
-    let failure = io_threads.join();
-    listening.close();
-    checkpointer.stop();
-    let _ = checkpoint_thread.join();
-    if how.save == Some(true)
-        && let Err(error) = checkpointer.make()
-    {
-        tracing::error!("the checkpoint at shutdown failed: {error}; the log holds everything");
+    let mut server = Server { settings, stop, listening, operations, node, membership };
+    let mut io_threads = Some(io_threads);
+    let mut progress = progress;
+    let ready = |server: &Server, keys: u64, recovery: &Duration| {
+        let Server { settings, listening, .. } = server;
+        exposure::warn_of(server.node.shared(), listening);
+        // A client that has read the banner can read the data.
+        let banner = Banner { settings, listening, http: &port_addresses };
+        banner.print(backend_name, fallback.as_deref(), keys, recovery);
+        lifecycle.ready(&server.node);
+    };
+    loop {
+        let Some(mut life) = server.load(Arc::clone(&progress))? else {
+            // Their error has nothing to say any more.
+            let _ = io_threads.take().map(IoThreads::join);
+            server.listening.close();
+            tracing::info!("stopped before the data was loaded; the files are unchanged");
+            return Ok(());
+        };
+        ready(&server, life.keys, &life.recovery);
+        let reports = Reports::new(Arc::clone(&server.node), Arc::clone(&life.recovered.log));
+        life.checkpoint_thread = Some(start_checkpointer(&life.checkpointer, reports)?);
+        match life.events.recv() {
+            Ok(Event::Diverged) => progress = server.take_back(life),
+            Ok(Event::Stop) | Err(_) => {
+                lifecycle.stopping();
+                return server.end(life, io_threads.take());
+            }
+        }
     }
-    writer.stop();
-    log.close()?;
-    if let Some(failure) = failure {
-        return Err(RunError::Thread(failure));
+}
+
+/// What the main thread waits for.
+enum Event {
+    /// The server has to stop.
+    Stop,
+    /// The data has what the cluster has not, and must be read anew.
+    Diverged,
+}
+
+/// The parts of a server that outlive its data.
+struct Server {
+    settings: Arc<Settings>,
+    stop: Arc<StopSignal>,
+    listening: Arc<Listening>,
+    operations: State,
+    node: Arc<Node>,
+    membership: Option<Membership>,
+}
+
+/// The data of a server, and the threads that work on it.
+struct Life {
+    recovered: Recovered,
+    checkpointer: Arc<Checkpointer>,
+    checkpoint_thread: Option<JoinHandle<()>>,
+    writer: ladon_log::WriterThread,
+    events: Receiver<Event>,
+    keys: u64,
+    recovery: Duration,
+}
+
+impl Server {
+    /// Loads the data and gives it to the IO threads; `None` if the server stops first.
+    fn load(&mut self, progress: Arc<Loading>) -> Result<Option<Life>, RunError> {
+        let loaded = load(self.node.shared(), progress, &self.listening, &self.stop);
+        let Some(recovered) = loaded.transpose() else { return Ok(None) };
+        let mut recovered = recovered?;
+        let keys = count_keys(&recovered);
+        tell_of(&recovered.report, keys, &self.settings);
+        warn_of(&recovered.report);
+        if recovered.group.is_some() {
+            // No mark and no record of its own comes in front of the group's.
+            recovered.log.set_follower(true);
+            recovered.keyspace.set_follower(true);
+        }
+        let writer = recovered.log.spawn_writer().map_err(starting("the log's writer"))?;
+        // The dropper returns the memory of empty slabs to the system.
+        recovered.keyspace.allow_compaction();
+        let shared = self.node.shared();
+        let (data, checkpointer) = dataset(shared, &recovered, keys, Arc::clone(&self.stop));
+        let events = self.take_part(&mut recovered, &checkpointer)?;
+        self.node = exchange(Arc::clone(&self.node), data, &self.stop);
+        self.operations.exchange(Arc::clone(&self.node));
+        self.listening.open();
+        let recovery = recovered.report.duration;
+        let checkpoint_thread = None;
+        let life =
+            Life { recovered, checkpointer, checkpoint_thread, writer, events, keys, recovery };
+        Ok(Some(life))
     }
-    tracing::info!("stopped; the log is complete");
-    Ok(())
+
+    /// Lets the node take part in its cluster, if it is a node of one. Returns what ends its life.
+    fn take_part(
+        &mut self,
+        recovered: &mut Recovered,
+        checkpointer: &Checkpointer,
+    ) -> Result<Receiver<Event>, RunError> {
+        let (sender, events) = channel();
+        self.stop.add_waker({
+            let sender = sender.clone();
+            // Nobody listens any more to what came before.
+            move || drop(sender.send(Event::Stop))
+        });
+        if let Some(membership) = &mut self.membership {
+            let standing = membership.begin(self.node.shared(), recovered, move |ended| {
+                if let Ok(Ended::Diverged) = ended {
+                    drop(sender.send(Event::Diverged));
+                }
+            })?;
+            checkpointer.follows(standing);
+        }
+        Ok(events)
+    }
+
+    /// Lets the data go, and the clients that have seen it. Returns the progress of the next load.
+    fn take_back(&mut self, life: Life) -> Arc<Loading> {
+        let shared = self.node.shared();
+        let progress = Arc::new(Loading::new(shared.clock.unix_ms()));
+        let nothing = nothing_yet(shared, Arc::clone(&progress), Arc::clone(&self.stop));
+        if let Some(membership) = &mut self.membership {
+            membership.end();
+        }
+        self.node = exchange(Arc::clone(&self.node), nothing, &self.stop);
+        self.operations.exchange(Arc::clone(&self.node));
+        life.checkpointer.stop();
+        let _ = life.checkpoint_thread.map(JoinHandle::join);
+        life.writer.stop();
+        life.recovered.log.let_go();
+        progress
+    }
+
+    fn end(mut self, life: Life, io_threads: Option<IoThreads>) -> Result<(), RunError> {
+        let how = self.stop.wait();
+        self.operations.stops();
+        tracing::info!("stopping: no new connections, finishing replies");
+        if let Some(membership) = &self.membership {
+            membership.hand_over(self.node.shared());
+        }
+        let failure = io_threads.and_then(IoThreads::join);
+        self.listening.close();
+        life.checkpointer.stop();
+        let _ = life.checkpoint_thread.map(JoinHandle::join);
+        if how.save == Some(true)
+            && let Err(error) = life.checkpointer.make()
+        {
+            tracing::error!("the checkpoint at shutdown failed: {error}; the log holds everything");
+        }
+        if let Some(membership) = &mut self.membership {
+            membership.end();
+        }
+        life.writer.stop();
+        life.recovered.log.close()?;
+        if let Some(failure) = failure {
+            return Err(RunError::Thread(failure));
+        }
+        tracing::info!("stopped; the log is complete");
+        Ok(())
+    }
 }
 
 /// Opens the port for operations, unless it has no addresses.

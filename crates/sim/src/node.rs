@@ -644,6 +644,6 @@ fn open(
         keyspace.spaces.lost_tuples_canary.store(canary == Canary::TuplesLost, Relaxed);
         keyspace.spaces.lost_revokes_canary.store(canary == Canary::LostRevoke, Relaxed);
     };
-    recover(dir, 1, clock.unix_ms(), 1, prepare, &|_| {})
+    recover(dir, 1, clock.unix_ms(), 1, prepare, &|_| {}, None)
         .map_err(|error| format!("cannot recover: {error}"))
 }

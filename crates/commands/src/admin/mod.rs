@@ -4,6 +4,7 @@ pub(crate) mod absent;
 pub(crate) mod acl;
 pub(crate) mod backup;
 pub(crate) mod client;
+pub(crate) mod cluster;
 pub(crate) mod command;
 pub(crate) mod command_log;
 pub(crate) mod config;

@@ -22,6 +22,7 @@ use crate::client::clients::ClientInfo;
 use crate::client::session::{Blocked, Session};
 use crate::command::command_id::CommandId;
 use crate::command::error;
+use crate::command::flags::Flags;
 use crate::ctx::Ctx;
 use crate::local::Local;
 use crate::message::Unserved;
@@ -243,10 +244,11 @@ pub fn answer_unserved(
     let command = local.stats.command(KeyWait::of(waiter).command);
     match how {
         Unserved::Timeout => reply.null_array(),
-        Unserved::Error => {
-            reply.error(UNBLOCKED);
+        Unserved::Error | Unserved::Follows => {
+            let text = if how == Unserved::Error { UNBLOCKED } else { ROLE_CHANGED };
+            reply.error(text);
             command.failed.add(1);
-            local.stats.count_error(UNBLOCKED.as_bytes());
+            local.stats.count_error(text.as_bytes());
         }
         Unserved::Denied => {
             let text = denied_text(node, session, KeyWait::of(waiter));
@@ -257,6 +259,11 @@ pub fn answer_unserved(
         }
     }
     local.count_unserved(node, KeyWait::of(waiter).command);
+}
+
+/// Whether what it waits for changes data.
+pub fn would_change(node: &Node, waiter: &Waiter) -> bool {
+    node.table.spec(KeyWait::of(waiter).command).flags.has(Flags::WRITE)
 }
 
 /// Whether the user, as it is now, may still run what it waits for.
@@ -274,6 +281,10 @@ fn denied_text(node: &Node, session: &Session, wait: &KeyWait) -> String {
     let text = access::note(node, session, Context::TopLevel, denied, wait.command, &args);
     format!("NOPERM {text}")
 }
+
+/// Reply to a client that waits to change data at a node that does not lead any more.
+const ROLE_CHANGED: &str = "UNBLOCKED force unblock from blocking operation, instance state \
+                            changed (master -> replica?)";
 
 /// Reply to a waiting client after `CLIENT UNBLOCK ... ERROR`.
 pub const UNBLOCKED: &str = "UNBLOCKED client unblocked via CLIENT UNBLOCK";

@@ -106,6 +106,9 @@ impl Refusal {
     }
 }
 
+/// Flags of what reads or changes data.
+const ON_DATA: u32 = Flags::READONLY.0 | Flags::WRITE.0 | Flags::RUNS_SCRIPT.0;
+
 /// Flags of what changes data, or will at a replica.
 const CHANGES: u32 = Flags::WRITE.0 | Flags::MAY_REPLICATE.0;
 
@@ -124,7 +127,7 @@ pub fn request(
     }
     if !flags.has(Flags::LOADING) {
         on_data(node)?;
-        if !node.role.is_free() {
+        if !node.role.is_free() && flags.0 & ON_DATA != 0 {
             in_cluster(node, session.gate)?;
         }
     }
@@ -212,7 +215,7 @@ pub fn call(node: &Node, call: Call, script: Script, memory: Room) -> Result<(),
         return Ok(());
     }
     if !call.may_change {
-        return Err(Refusal::LogFailed);
+        return Err(takes_changes(node).err().unwrap_or(Refusal::LogFailed));
     }
     if call.wrote {
         return Ok(());

@@ -44,12 +44,19 @@ impl Log {
     /// [`LogError::Checkpoint`] if the file cannot be created; the log's own error if the log has
     /// failed.
     pub fn begin_checkpoint(self: &Arc<Self>) -> Result<CheckpointWriter, LogError> {
+        self.begin_checkpoint_at(self.reserved())
+    }
+
+    /// As [`Log::begin_checkpoint`], at `begin`: what the data to be saved has everything up to.
+    ///
+    /// # Errors
+    /// As [`Log::begin_checkpoint`].
+    pub fn begin_checkpoint_at(self: &Arc<Self>, begin: Lsn) -> Result<CheckpointWriter, LogError> {
         // On a full disk, a checkpoint is the way to free space.
         if let Some(error) = self.state().error().filter(|error| !error.is_out_of_space()) {
             return Err(error.clone());
         }
         self.look_for_files()?;
-        let begin = self.reserved();
         let pin = self.pin(begin);
         let temporary = checkpoint_temporary_path(&self.place.dir, begin);
         let created_ms = self.place.clock.unix_ms();
@@ -88,6 +95,11 @@ impl CheckpointWriter {
     /// Where replay will begin.
     pub fn begin_lsn(&self) -> Lsn {
         self.info.begin
+    }
+
+    /// The newest position of a block so far.
+    pub fn newest(&self) -> Lsn {
+        self.info.newest
     }
 
     /// Bytes so far.

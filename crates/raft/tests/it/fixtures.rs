@@ -23,7 +23,7 @@ struct Nobody;
 
 impl Writers for Nobody {
     fn stop(&self) {}
-    fn may_begin(&self) {}
+    fn may_begin(&self, _: ladon_raft::EntryId) {}
     fn was_cut(&self, _: Lsn) {}
 }
 

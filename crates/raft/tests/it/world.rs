@@ -139,7 +139,7 @@ impl Writers for Leads {
         self.0.store(false, Ordering::SeqCst);
     }
 
-    fn may_begin(&self) {
+    fn may_begin(&self, _: ladon_raft::EntryId) {
         self.0.store(true, Ordering::SeqCst);
     }
 
@@ -520,7 +520,8 @@ fn recover(
     for entry in ladon_raft::ExtentLog::entries(&*group_log, 0, known)? {
         seen.apply(&entry)?;
     }
-    let config = Arc::new(group_config().validate().map_err(io::Error::other)?);
+    let config =
+        Arc::new(group_config(Duration::from_millis(300)).validate().map_err(io::Error::other)?);
     let postman = Arc::new(Postman { from: id, post: post.clone() });
     let network = Network::new(postman, log.clone());
     let machine = Machine::new(group_log.clone(), seen.clone(), committed)?;

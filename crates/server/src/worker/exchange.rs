@@ -3,11 +3,12 @@
 //! Connections keep their sockets, sessions, subscriptions and output. What the thread keeps for the
 //! data before is made anew: its handles of the log, and what it has learnt of the data.
 //!
-//! Only what stands in for the data while that is loaded is exchanged so far. Nobody waits for it:
-//! admission refuses what would. A copy of another node's data would have to end such waits first.
+//! What stands in for the data while that is loaded is exchanged under the clients that have connected
+//! meanwhile. Data that a cluster has taken back goes with all clients that may have seen it.
 
 use super::Worker;
 use crate::positions::Positions;
+use crate::queues::WaitsFor;
 use crate::waiting::Awaited;
 use ladon_record::Lsn;
 use std::sync::Arc;
@@ -17,12 +18,31 @@ impl Worker {
     #[inline]
     pub(super) fn has_data(&mut self) -> bool {
         if self.node.is_outdated() {
+            if self.node.loading.is_none() && !self.are_clients_gone() {
+                return false;
+            }
             self.take_data();
         }
         if self.awaits_others {
             self.awaits_others = !self.node.is_taken_by_all();
         }
         !self.awaits_others
+    }
+
+    /// Closes the connections that are left, and returns whether none is.
+    #[cold]
+    fn are_clients_gone(&mut self) -> bool {
+        let mut is_any = false;
+        for connection in self.connections.iter_mut().flatten() {
+            is_any = true;
+            if !connection.aborted {
+                connection.aborted = true;
+                let why = "the data that it may have seen was taken back by its cluster";
+                Self::tell_of_closing(connection, self.now_ms, why);
+                self.queues.push(WaitsFor::Release, connection);
+            }
+        }
+        !is_any
     }
 
     #[cold]

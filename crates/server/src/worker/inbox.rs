@@ -35,6 +35,8 @@ impl Worker {
                 Message::Kill => self.close_killed(),
                 Message::Evict { client, slot } => self.close_evicted(client, slot),
                 Message::Pause => self.unpaused = true,
+                Message::Ready(keys) => self.bench.scratch.ready.extend(keys),
+                Message::RoleChanged => self.role_changed(),
                 Message::UsersChanged => self.unseen_users_from = Some(0),
             }
         }

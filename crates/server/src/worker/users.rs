@@ -21,6 +21,20 @@ impl Worker {
         self.unseen_users_from = Some(end).filter(|&end| end < self.connections.len());
     }
 
+    /// Ends the waits of those who would change data, if the node does not lead its cluster.
+    pub(super) fn role_changed(&mut self) {
+        if self.node.role.is_free() {
+            return;
+        }
+        for slot in 0..self.connections.len() {
+            let Some(connection) = &self.connections[slot] else { continue };
+            let Some(waiter) = connection.waiter().map(Arc::clone) else { continue };
+            if blocking::would_change(&self.node, &waiter) && waiter.claim.take() {
+                self.end_unserved(slot as u32, Unserved::Follows);
+            }
+        }
+    }
+
     /// Closes a connection whose user is gone or has lost what comes to it, and ends its wait if
     /// that is for something that was lost.
     pub(super) fn look_after_user(&mut self, slot: u32) {

@@ -21,7 +21,7 @@ fn live(disk: &SimDisk, bytes: u64) {
     let path = Path::new("/data");
     let dir = DataDir::open(Arc::new(disk.clone()), clock.clone(), path, options, 42);
     let dir = dir.unwrap_or_else(|error| panic!("{error}"));
-    let recovered = recover(dir, 16, clock.unix_ms(), 1, |_| {}, &|_| {});
+    let recovered = recover(dir, 16, clock.unix_ms(), 1, |_| {}, &|_| {}, None);
     let recovered = recovered.unwrap_or_else(|error| panic!("{error}"));
     let log = recovered.log;
     let settings = Arc::new(Settings::new());
@@ -81,7 +81,7 @@ fn a_start_on_a_full_disk_comes_back_too() {
     let (clock, path) = (Arc::new(SystemClock), Path::new("/data"));
     let dir = DataDir::open(Arc::new(disk.clone()), clock, path, options, 42);
     let dir = dir.unwrap_or_else(|error| panic!("{error}"));
-    let recovered = recover(dir, 16, 0, 1, |_| {}, &|_| {});
+    let recovered = recover(dir, 16, 0, 1, |_| {}, &|_| {}, None);
     let log = recovered.unwrap_or_else(|error| panic!("{error}")).log;
     let mut changes = ChangeBuffer::new();
     let (kind, body) = (ValueKind::String, [b'v'; 1000]);

@@ -1,0 +1,111 @@
+//! What requests see of the node's cluster, and what operators ask of it.
+
+use ladon_record::Lsn;
+use std::time::Duration;
+
+/// Tells a cluster from all others; zeros: none.
+pub type ClusterId = [u8; 16];
+
+/// A node of a cluster, as commands see it.
+pub trait Cluster: Send + Sync {
+    /// How things stand; cheap, but not for every request.
+    fn view(&self) -> View;
+
+    /// Does what an operator asks; it may take seconds. Returns what to tell him.
+    ///
+    /// # Errors
+    /// Why it was not done.
+    fn order(&self, order: Order) -> Result<String, String>;
+}
+
+/// What an operator asks of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Be the first member of a new cluster.
+    Create {
+        /// The cluster's id.
+        cluster: ClusterId,
+    },
+    /// Belong to a cluster as this member, which its leader adds then.
+    Join {
+        /// The cluster's id.
+        cluster: ClusterId,
+        /// The number that the leader has given.
+        member: u64,
+    },
+    /// Give the number for a member that will be added.
+    Number,
+    /// Add a member, which learns, and votes once it has caught up.
+    Add {
+        /// Its number.
+        member: u64,
+        /// Where other members reach it.
+        address: String,
+        /// Where clients reach it.
+        client: String,
+    },
+    /// A member belongs no more.
+    Remove {
+        /// Its number.
+        member: u64,
+    },
+    /// Let another member lead.
+    Lead {
+        /// Which one; `None`: the one that has most of the log.
+        member: Option<u64>,
+    },
+}
+
+/// How a node sees its cluster at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// The cluster, as hexadecimal digits; empty if the node belongs to none.
+    pub cluster: String,
+    /// This node's number; 0 if it is no member.
+    pub member: u64,
+    /// Where the other members reach this node.
+    pub address: String,
+    /// Where clients reach it.
+    pub client: String,
+    /// The present term.
+    pub term: u64,
+    /// Who leads, as far as this node knows.
+    pub leader: Option<u64>,
+    /// All members.
+    pub members: Vec<MemberView>,
+    /// Up to where the log is committed.
+    pub committed: Lsn,
+    /// Up to where the data of this node has it.
+    pub applied: Lsn,
+    /// How often this node had to read its data anew, because another leader's log did not have the
+    /// end of its own.
+    pub rewinds: u64,
+    /// Bytes of log that were taken back so.
+    pub taken_back_bytes: u64,
+    /// Why the node takes part no more, if it does not.
+    pub stopped: Option<String>,
+}
+
+/// A member, as another one sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemberView {
+    /// Its number.
+    pub id: u64,
+    /// Where other members reach it.
+    pub address: String,
+    /// Where clients reach it.
+    pub client: String,
+    /// Whether it votes; the others learn.
+    pub votes: bool,
+    /// Up to where it has the log on its disk; only the leader knows.
+    pub has: Option<Lsn>,
+    /// How long ago it was last heard of; only the leader knows.
+    pub silent: Option<Duration>,
+}
+
+impl View {
+    /// The member that leads.
+    pub fn leading(&self) -> Option<&MemberView> {
+        self.members.iter().find(|member| Some(member.id) == self.leader)
+    }
+}

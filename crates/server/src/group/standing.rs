@@ -1,0 +1,221 @@
+//! Where a member stands: whether it writes, and how far its data has what the group committed.
+//!
+//! ```text
+//!            foreign entries                 its own first entry is applied
+//!  Follows ------------------ Follows  <-->  Leads       (and CutOff, while its lease is over)
+//! ```
+//! A leader's data runs ahead of what is committed. When another one leads, what is not in its log
+//! is cut from this one's, and data that has more is not the group's: the node must read it anew.
+//!
+//! **Invariant:** records of this node come into the log only between the moment at which everything
+//! that the group committed before its reign is applied here, and the moment at which another leader's
+//! entry comes.
+
+use crate::checkpoint_run::Applied;
+use ladon_engine::{Keyspace, Scratch};
+use ladon_kernel::message::Message;
+use ladon_kernel::role::Role;
+use ladon_kernel::shared::Shared;
+use ladon_log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
+use ladon_log::{Log, LogBytes};
+use ladon_raft::{Applier, EntryId, StoredEntry, Writers};
+use ladon_record::Lsn;
+use parking_lot::Mutex;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// Bytes of an entry that are read at once, unless a record is longer.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// The longest pause between two looks whether the threads have ended what they ran.
+const LOOK_PAUSE_MAX: Duration = Duration::from_millis(1);
+
+/// A member's data and role.
+pub(crate) struct Standing {
+    shared: Arc<Shared>,
+    keyspace: Arc<Keyspace>,
+    log: Arc<Log>,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    bytes: LogBytes,
+    scratch: Scratch,
+    window: Vec<u8>,
+    /// The data has everything up to here. While the node leads, it has everything.
+    has: Lsn,
+    /// The first entry of its own reign, which is not applied yet.
+    first: Option<EntryId>,
+    /// The node leads, and writes.
+    writes: bool,
+    /// The data has more than the group's log: from where on, and up to where.
+    diverged: Option<(Lsn, Lsn)>,
+}
+
+impl Standing {
+    /// That of a node whose data has everything up to `has`. It follows.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        keyspace: Arc<Keyspace>,
+        log: Arc<Log>,
+        has: Lsn,
+    ) -> Arc<Standing> {
+        let inner = Inner {
+            bytes: LogBytes::new(Arc::clone(&log)),
+            scratch: Scratch::default(),
+            window: Vec::new(),
+            has,
+            first: None,
+            writes: false,
+            diverged: None,
+        };
+        Arc::new(Standing { shared, keyspace, log, inner: Mutex::new(inner) })
+    }
+
+    /// Whether the node leads and has everything that the group committed before.
+    pub(crate) fn writes(&self) -> bool {
+        self.inner.lock().writes
+    }
+
+    /// From where to where the data has what the group has not.
+    pub(crate) fn diverged(&self) -> Option<(Lsn, Lsn)> {
+        let inner = self.inner.lock();
+        let end = || self.log.reserved();
+        inner.diverged.or_else(|| self.log.has_strays().then(|| (end(), end())))
+    }
+
+    /// The data has everything up to here, all of which is committed unless the node leads.
+    pub(crate) fn applied(&self) -> Lsn {
+        let inner = self.inner.lock();
+        if inner.writes { self.log.committed() } else { inner.has }
+    }
+
+    /// No thread runs anything any more that was admitted while the node led.
+    fn await_threads(&self) {
+        let barrier = self.shared.begin_barrier();
+        let mut pause = Duration::from_micros(20);
+        while !self.shared.is_pause_seen(barrier, usize::MAX) {
+            thread::sleep(pause);
+            pause = (pause * 2).min(LOOK_PAUSE_MAX);
+        }
+    }
+
+    fn follow(&self, inner: &mut Inner, entry: &StoredEntry) -> io::Result<()> {
+        let mut at = entry.extent.from;
+        while at < entry.extent.to {
+            let left = entry.extent.to.0 - at.0;
+            inner.window.resize(left.min(WINDOW_BYTES) as usize, 0);
+            inner.bytes.read(at, &mut inner.window)?;
+            if let Some(long) = frame_bytes(&inner.window).filter(|&bytes| bytes > WINDOW_BYTES) {
+                inner.window.resize(long as usize, 0);
+                inner.bytes.read(at, &mut inner.window)?;
+            }
+            at = self.follow_window(inner, at)?;
+        }
+        if inner.window.capacity() as u64 > WINDOW_BYTES {
+            inner.window = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Applies the whole frames of the window; returns where the next one begins.
+    fn follow_window(&self, inner: &mut Inner, from: Lsn) -> io::Result<Lsn> {
+        let (mut at, mut rest) = (from, &inner.window[..]);
+        while let Some(bytes) = frame_bytes(rest).filter(|&bytes| bytes <= rest.len() as u64) {
+            let (frame, behind) = rest.split_at(bytes as usize);
+            let header = FrameHeader::decode(&frame_head(frame));
+            at = header.lsn;
+            rest = behind;
+            if FrameKind::from_u8(header.kind) != Some(FrameKind::Changes) || at <= inner.has {
+                continue;
+            }
+            let (record, now_ms) = (&frame[FRAME_HEADER_BYTES..], self.shared.clock.unix_ms());
+            let followed = self.keyspace.follow(at, record, &mut inner.scratch, now_ms);
+            let failed = |error| io::Error::other(format!("the record at LSN {at}: {error}"));
+            followed.map_err(failed)?;
+            self.hand_over(&mut inner.scratch);
+        }
+        if at == from {
+            return Err(io::Error::other(format!("no frame of the log is at LSN {from}")));
+        }
+        Ok(at)
+    }
+
+    /// What a record left to do.
+    fn hand_over(&self, scratch: &mut Scratch) {
+        let counters = std::mem::take(&mut scratch.counters);
+        self.keyspace.add_used_bytes(counters.bytes_delta);
+        drop(std::mem::take(&mut scratch.garbage));
+        if !scratch.ready.is_empty() {
+            let ready = std::mem::take(&mut scratch.ready);
+            if let Some(thread) = self.shared.threads.first() {
+                thread.send(Message::Ready(ready));
+            }
+        }
+    }
+}
+
+fn frame_head(frame: &[u8]) -> [u8; FRAME_HEADER_BYTES] {
+    std::array::from_fn(|at| frame[at])
+}
+
+/// Bytes of the frame at the begin, if its header is there.
+fn frame_bytes(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk().map(|head| FrameHeader::decode(head).frame_bytes())
+}
+
+impl Applied for Standing {
+    fn while_still(&self, save: &mut dyn FnMut(Option<Lsn>)) {
+        let inner = self.inner.lock();
+        save((!inner.writes).then_some(inner.has));
+    }
+}
+
+impl Writers for Standing {
+    fn stop(&self) {
+        if self.shared.role.get() != Role::Outside {
+            self.shared.role.set(Role::Follows);
+        }
+        self.keyspace.set_follower(true);
+        self.await_threads();
+        let mut inner = self.inner.lock();
+        if std::mem::take(&mut inner.writes) {
+            inner.has = self.log.reserved();
+        }
+        inner.first = None;
+    }
+
+    fn may_begin(&self, first: EntryId) {
+        self.inner.lock().first = Some(first);
+    }
+
+    fn was_cut(&self, to: Lsn) {
+        let mut inner = self.inner.lock();
+        if inner.has > to {
+            inner.diverged = Some((to, inner.has));
+        }
+    }
+}
+
+impl Applier for Standing {
+    fn apply(&self, entry: &StoredEntry) -> io::Result<()> {
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        if inner.diverged.is_some() || self.log.has_strays() {
+            return Err(io::Error::other("the data has what the group's log has not"));
+        }
+        if !inner.writes && entry.extent.to > inner.has {
+            self.follow(inner, entry)?;
+            inner.has = entry.extent.to;
+        }
+        self.log.advance_committed(entry.extent.to);
+        if inner.first == Some(entry.id) {
+            inner.first = None;
+            self.keyspace.set_follower(false);
+            inner.writes = true;
+        }
+        Ok(())
+    }
+}
