@@ -69,9 +69,8 @@ impl Log {
     pub fn answer_for_group_until(&self, until_ns: u64) {
         let before_ns = self.agreement.valid_until_ns.swap(until_ns, Ordering::SeqCst);
         let now_ns = self.place.clock.monotonic_ns();
-        if before_ns < now_ns.saturating_add(ALMOST_OVER_NS) && until_ns != 0
-            || until_ns < before_ns
-        {
+        let is_renewed = until_ns > now_ns && before_ns < now_ns.saturating_add(ALMOST_OVER_NS);
+        if is_renewed || until_ns < before_ns {
             self.waiters.state_changed();
         }
     }

@@ -140,6 +140,8 @@ impl Membership {
         if let Some(thread) = self.thread.take() {
             // A panic ends the process before this line.
             self.orders = thread.join().ok();
+            // It may have ended before it was told to, and the next one is not to hear of that.
+            while let Some(Ok(_)) = self.orders.as_mut().map(UnboundedReceiver::try_recv) {}
         }
     }
 }

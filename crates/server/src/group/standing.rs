@@ -182,7 +182,8 @@ impl Writers for Standing {
         self.await_threads();
         let mut inner = self.inner.lock();
         if std::mem::take(&mut inner.writes) {
-            inner.has = self.log.reserved();
+            // Marks behind its last record are nobody's data.
+            inner.has = inner.has.max(self.log.records_end());
         }
         inner.first = None;
     }

@@ -69,8 +69,8 @@ struct Sitting {
     handle: Arc<Handle>,
     seat: OwnSeat,
     failover: Duration,
-    /// What was proposed last, and in which term.
-    proposed: (Lsn, u64),
+    /// What was proposed last, and when.
+    proposed: (Lsn, Instant),
     looked_for_near: Instant,
     quiet_since: Instant,
     /// The leader answers for the group no more, because another one is to lead.
@@ -228,7 +228,7 @@ async fn sit_down(
         handle: Arc::clone(handle),
         seat,
         failover,
-        proposed: (Lsn::ZERO, 0),
+        proposed: (Lsn::ZERO, now),
         looked_for_near: now,
         quiet_since: now,
         hands_over: Arc::default(),
@@ -267,6 +267,8 @@ impl Sitting {
             self.take_role(&now);
             self.propose(&now).await;
             self.look_for_near(&now);
+            // The connections and the library run on this thread too.
+            tokio::task::yield_now().await;
         }
     }
 
@@ -291,8 +293,12 @@ impl Sitting {
         let left = now.agreed_ago.map(|ago| (lease - lease / 5).saturating_sub(ago));
         let leads = now.leads && self.standing.writes() && !self.hands_over.load(SeqCst);
         let left = left.filter(|_| leads && now.stopped.is_none());
-        let until_ns = left
-            .map_or(0, |left| (self.shared.clock.monotonic_ns() + left.as_nanos() as u64).max(1));
+        let until_ns = match left {
+            None => 0,
+            // It leads, and may not answer.
+            Some(Duration::ZERO) => 1,
+            Some(left) => self.shared.clock.monotonic_ns() + left.as_nanos() as u64,
+        };
         self.log.answer_for_group_until(until_ns);
         let role = match left {
             None => Role::Follows,
@@ -312,15 +318,16 @@ impl Sitting {
             return;
         }
         let (end, records) = (self.group_log.end(), self.log.records_end());
-        let (upto, term) = self.proposed;
-        let proposed = if term == now.term { end.max(upto) } else { end };
+        let (upto, at) = self.proposed;
+        // The library may have dropped it, and says nothing.
+        let proposed = if at.elapsed() < QUIET { end.max(upto) } else { end };
         let is_wanted = self.log.wanted_committed() > proposed;
         if records > proposed {
             self.quiet_since = Instant::now();
         }
         let under_way = now.last_index.saturating_sub(now.applied_index);
         if (is_wanted || records > proposed) && under_way < PROPOSALS_MAX {
-            self.proposed = (self.log.reserved(), now.term);
+            self.proposed = (self.log.reserved(), Instant::now());
             // If it takes part no more, its state says so.
             let _ = self.seat.propose().await;
         }
