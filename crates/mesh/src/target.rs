@@ -161,6 +161,7 @@ impl From<&HelloError> for LinkError {
     fn from(error: &HelloError) -> LinkError {
         let kind = match error {
             HelloError::Io(error) => error.kind(),
+            HelloError::Closed => io::ErrorKind::UnexpectedEof,
             HelloError::Late => io::ErrorKind::TimedOut,
             HelloError::Tls(_) | HelloError::Foreign => io::ErrorKind::InvalidData,
             HelloError::Protocol(_) => io::ErrorKind::Unsupported,
