@@ -111,7 +111,13 @@ impl<V: Service> Answering<V> {
                 let answering = self.clone();
                 let task = async move {
                     let peer = &answering.peer;
-                    let answer = answering.service.answer(peer, kind, group, body).await;
+                    let mut answer = answering.service.answer(peer, kind, group, body).await;
+                    let limit = answering.mesh.limits.message_bytes_max;
+                    if let Ok(long) = &answer
+                        && long.len() > limit
+                    {
+                        answer = Err(format!("an answer of {} bytes is too long", long.len()));
+                    }
                     answering.running.lock().remove(&id);
                     answering.outbox.push(Outgoing::answer((kind, group, id), answer, held));
                 };

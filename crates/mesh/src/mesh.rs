@@ -92,7 +92,7 @@ pub struct Limits {
     pub strangers_max: usize,
     /// How long they may take.
     pub hello_time: Duration,
-    /// How many of them begin to prove it in a second.
+    /// How many of them begin with TLS in a second.
     pub hellos_per_second: u32,
     /// Connections of other nodes to this one.
     pub links_max: usize,

@@ -9,13 +9,13 @@ use rcgen::{
 use std::fs;
 
 /// An authority, and a folder for what it has signed.
-struct Authority {
+pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: tempfile::TempDir,
 }
 
 impl Authority {
-    fn new(name: &str) -> Authority {
+    pub fn new(name: &str) -> Authority {
         let mut params = CertificateParams::new(vec![]).expect("parameters");
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -27,7 +27,7 @@ impl Authority {
     }
 
     /// What a node has whose certificate is this authority's, and which trusts `trusted`.
-    fn node(&self, name: &str, trusted: &Authority) -> NodeTls {
+    pub fn node(&self, name: &str, trusted: &Authority) -> NodeTls {
         let mut params = CertificateParams::new(vec![]).expect("parameters");
         params.distinguished_name.push(DnType::CommonName, name);
         params.serial_number = Some(SerialNumber::from(7_u64));
