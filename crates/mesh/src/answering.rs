@@ -5,7 +5,7 @@ use crate::identity::{Identity, Peer};
 use crate::inbox::{Inbox, Message, Side};
 use crate::mesh::{Inner, Service};
 use crate::outbox::{Outbox, Outgoing};
-use crate::pump::{self, Ended, READ_BYTES};
+use crate::pump::{self, Ended, READ_BYTES, Turn};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,8 +65,9 @@ where
 impl<V: Service> Answering<V> {
     async fn take_questions<R: AsyncRead + Unpin>(self: &Arc<Self>, from: &mut R) -> Ended {
         let limits = &self.mesh.limits;
-        let mut inbox = Inbox::new(Side::Answers, limits.message_bytes_max, limits.link_bytes_max);
+        let mut inbox = Inbox::new(Side::Answers, limits.sizes());
         let mut buffer = vec![0; READ_BYTES];
+        let mut turn = Turn::default();
         // Aborts what is in it when the link ends.
         let mut tasks = JoinSet::new();
         loop {
@@ -74,6 +75,7 @@ impl<V: Service> Answering<V> {
                 Ok(read) => read,
                 Err(ended) => return ended,
             };
+            turn.moved(read).await;
             let mut input = &buffer[..read];
             loop {
                 match inbox.next(&mut input) {
@@ -109,7 +111,13 @@ impl<V: Service> Answering<V> {
                 let answering = self.clone();
                 let task = async move {
                     let peer = &answering.peer;
-                    let answer = answering.service.answer(peer, kind, group, body).await;
+                    let mut answer = answering.service.answer(peer, kind, group, body).await;
+                    let limit = answering.mesh.limits.message_bytes_max;
+                    if let Ok(long) = &answer
+                        && long.len() > limit
+                    {
+                        answer = Err(format!("an answer of {} bytes is too long", long.len()));
+                    }
                     answering.running.lock().remove(&id);
                     answering.outbox.push(Outgoing::answer((kind, group, id), answer, held));
                 };

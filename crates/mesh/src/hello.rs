@@ -40,10 +40,13 @@ const _: () = assert!(IDENTITY_BYTES_MAX + PROOF_BYTES <= BODY_BYTES_MAX);
 pub(crate) enum HelloError {
     /// The connection.
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// TLS: the certificate of one of them, mostly.
     #[error("TLS: {0}")]
     Tls(io::Error),
+    /// It has closed the connection.
+    #[error("the other side closed the connection without a word; its log says why")]
+    Closed,
     /// Not within the time.
     #[error("the other side did not introduce itself in time")]
     Late,
@@ -66,6 +69,15 @@ pub(crate) enum HelloError {
     Refused(String),
 }
 
+impl From<io::Error> for HelloError {
+    fn from(error: io::Error) -> HelloError {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => HelloError::Closed,
+            _ => HelloError::Io(error),
+        }
+    }
+}
+
 impl HelloError {
     /// What the other side may be told. It may be anybody until it has proven something, and what
     /// is told before then holds for every node of every cluster.
@@ -75,6 +87,7 @@ impl HelloError {
                 Some(self.to_string())
             }
             HelloError::Io(_)
+            | HelloError::Closed
             | HelloError::Tls(_)
             | HelloError::Late
             | HelloError::Foreign

@@ -2,8 +2,8 @@
 //! nothing.
 
 use crate::frame::{
-    ALIVE, ANSWER, BODY_BYTES_MAX, BadFrame, FAILURE, FIRST_SERVICE_KIND, GIVEN_UP, HEAD_BYTES,
-    Head, LARGE_MAX, MORE, REFUSAL,
+    ALIVE, ANSWER, BadFrame, FAILURE, FIRST_SERVICE_KIND, GIVEN_UP, HEAD_BYTES, Head, LARGE_MAX,
+    MORE, REFUSAL,
 };
 use bytes::Bytes;
 
@@ -52,12 +52,22 @@ struct Part {
     bytes: Vec<u8>,
 }
 
+/// Bytes at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Of a frame's body. [`crate::BODY_BYTES_MAX`] on every link; fewer where inputs have to be short.
+    pub frame: usize,
+    /// Of a message.
+    pub message: usize,
+    /// Of all messages that are half here.
+    pub link: usize,
+}
+
 /// Takes a link's bytes.
 #[derive(Debug)]
 pub struct Inbox {
     side: Side,
-    message_bytes_max: usize,
-    link_bytes_max: usize,
+    sizes: Sizes,
     head: [u8; HEAD_BYTES],
     head_length: usize,
     /// The message that the present frame belongs to, once its head is here.
@@ -75,11 +85,10 @@ pub(crate) fn text_of(bytes: &[u8]) -> String {
 
 impl Inbox {
     /// Bytes that come to this side of a link.
-    pub fn new(side: Side, message_bytes_max: usize, link_bytes_max: usize) -> Inbox {
+    pub fn new(side: Side, sizes: Sizes) -> Inbox {
         Inbox {
             side,
-            message_bytes_max,
-            link_bytes_max,
+            sizes,
             head: [0; HEAD_BYTES],
             head_length: 0,
             now: None,
@@ -154,13 +163,12 @@ impl Inbox {
         if head.flags & MORE != 0 && self.parts.len() >= LARGE_MAX {
             return Err(BadFrame::Many);
         }
-        if part.bytes.len() + head.length as usize > self.message_bytes_max {
-            return Err(BadFrame::MessageBytes(self.message_bytes_max));
+        if part.bytes.len() + head.length as usize > self.sizes.message {
+            return Err(BadFrame::MessageBytes(self.sizes.message));
         }
         let is_large = head.flags & MORE != 0 || !part.bytes.is_empty();
-        if is_large && self.bytes() + part.bytes.len() + head.length as usize > self.link_bytes_max
-        {
-            return Err(BadFrame::LinkBytes(self.link_bytes_max));
+        if is_large && self.bytes() + part.bytes.len() + head.length as usize > self.sizes.link {
+            return Err(BadFrame::LinkBytes(self.sizes.link));
         }
         self.left = head.length as usize;
         self.now = Some(part);
@@ -169,6 +177,9 @@ impl Inbox {
 
     /// Whether a frame may have such a head.
     fn check(&self, head: &Head) -> Result<(), BadFrame> {
+        if head.length as usize > self.sizes.frame {
+            return Err(BadFrame::Long(head.length));
+        }
         match head.kind {
             GIVEN_UP if self.side == Side::Asks => return Err(BadFrame::Direction(head.kind)),
             REFUSAL | ALIVE | GIVEN_UP if head.flags != 0 => {
@@ -186,7 +197,7 @@ impl Inbox {
         if (head.flags & ANSWER != 0) != (self.side == Side::Asks) {
             return Err(BadFrame::Direction(head.kind));
         }
-        if head.flags & MORE != 0 && head.length as usize != BODY_BYTES_MAX {
+        if head.flags & MORE != 0 && head.length as usize != self.sizes.frame {
             return Err(BadFrame::Partial(head.length));
         }
         Ok(())

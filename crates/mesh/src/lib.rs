@@ -41,5 +41,5 @@ pub use frame::{
 };
 pub use hello::PROTOCOL;
 pub use identity::{Identity, Peer, Proven};
-pub use inbox::{Inbox, Message, Side};
+pub use inbox::{Inbox, Message, Side, Sizes};
 pub use mesh::{Counts, Limits, Mesh, Security, Service};

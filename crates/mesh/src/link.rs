@@ -4,7 +4,7 @@ use crate::identity::{Identity, Peer};
 use crate::inbox::{Inbox, Message, Side};
 use crate::mesh::Limits;
 use crate::outbox::{Outbox, Outgoing};
-use crate::pump::{self, Ended, READ_BYTES};
+use crate::pump::{self, Ended, READ_BYTES, Turn};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -186,13 +186,15 @@ async fn run<S: AsyncRead + AsyncWrite>(stream: S, shared: Arc<Shared>) {
 
 async fn take_answers<R: AsyncRead + Unpin>(from: &mut R, shared: &Shared) -> Ended {
     let limits = &shared.limits;
-    let mut inbox = Inbox::new(Side::Asks, limits.message_bytes_max, limits.link_bytes_max);
+    let mut inbox = Inbox::new(Side::Asks, limits.sizes());
     let mut buffer = vec![0; READ_BYTES];
+    let mut turn = Turn::default();
     loop {
         let read = match pump::read(from, &mut buffer, limits.silence_max).await {
             Ok(read) => read,
             Err(ended) => return ended,
         };
+        turn.moved(read).await;
         let mut input = &buffer[..read];
         loop {
             match inbox.next(&mut input) {

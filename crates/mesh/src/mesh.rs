@@ -2,6 +2,7 @@
 
 use crate::frame::{BODY_BYTES_MAX, FIRST_SERVICE_KIND};
 use crate::identity::{Identity, Peer};
+use crate::inbox::Sizes;
 use crate::listen::listen;
 use crate::target::Target;
 use bytes::Bytes;
@@ -91,7 +92,7 @@ pub struct Limits {
     pub strangers_max: usize,
     /// How long they may take.
     pub hello_time: Duration,
-    /// How many of them begin to prove it in a second.
+    /// How many of them begin with TLS in a second.
     pub hellos_per_second: u32,
     /// Connections of other nodes to this one.
     pub links_max: usize,
@@ -124,6 +125,11 @@ impl Default for Limits {
 }
 
 impl Limits {
+    pub(crate) fn sizes(&self) -> Sizes {
+        let (message, link) = (self.message_bytes_max, self.link_bytes_max);
+        Sizes { frame: BODY_BYTES_MAX, message, link }
+    }
+
     /// Units of 64 KiB that a link's large messages may have.
     pub(crate) fn link_permits(&self) -> usize {
         self.link_bytes_max.div_ceil(BODY_BYTES_MAX).clamp(1, u32::MAX as usize >> 1)

@@ -199,3 +199,113 @@ impl Outbox {
 pub(crate) fn alive() -> [u8; HEAD_BYTES] {
     Head::own(ALIVE, 0, 0).encode()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tokio::sync::Semaphore;
+
+    const KIND: u8 = 16;
+
+    fn question(id: u32, bytes: usize) -> Outgoing {
+        Outgoing::question(KIND, 0, id, vec![0; bytes].into())
+    }
+
+    fn answer(id: u32, bytes: usize) -> Outgoing {
+        Outgoing::answer((KIND, 0, id), Ok(vec![0; bytes]), Vec::new())
+    }
+
+    /// Id, kind and flags of each frame in what is written at once.
+    fn filled(outbox: &Outbox) -> Vec<(u32, u8, u8)> {
+        let mut out = Vec::new();
+        outbox.fill(&mut out);
+        let mut rest = out.as_slice();
+        let mut frames = Vec::new();
+        while let Some((head, body)) = rest.split_first_chunk() {
+            let head = Head::decode(head).expect("a head");
+            frames.push((head.id, head.kind, head.flags));
+            rest = &body[head.length as usize..];
+        }
+        frames
+    }
+
+    #[test]
+    fn a_small_message_goes_before_the_next_frame_of_large_ones() {
+        let outbox = Outbox::new(1 << 30);
+        outbox.push(question(1, 3 * BODY_BYTES_MAX));
+        outbox.push(question(2, 2 * BODY_BYTES_MAX));
+        assert_eq!(filled(&outbox), [(1, KIND, MORE)]);
+        outbox.push(question(3, 10));
+        assert_eq!(filled(&outbox), [(3, KIND, 0), (2, KIND, MORE)]);
+        assert_eq!(filled(&outbox), [(1, KIND, MORE)]);
+        assert_eq!(filled(&outbox), [(2, KIND, 0)]);
+        assert_eq!(filled(&outbox), [(1, KIND, 0)]);
+        assert_eq!(filled(&outbox), []);
+    }
+
+    #[test]
+    fn small_messages_do_not_keep_a_large_one_waiting() {
+        let outbox = Outbox::new(1 << 30);
+        outbox.push(question(1, 2 * BODY_BYTES_MAX));
+        (10..100).for_each(|id| outbox.push(question(id, BODY_BYTES_MAX)));
+        assert_eq!(filled(&outbox), [(10, KIND, 0), (1, KIND, MORE)]);
+        assert_eq!(filled(&outbox), [(11, KIND, 0), (1, KIND, 0)]);
+    }
+
+    #[test]
+    fn large_messages_begin_as_far_as_the_other_side_keeps_them() {
+        let outbox = Outbox::new(5 * BODY_BYTES_MAX);
+        (1..4).for_each(|id| outbox.push(question(id, 2 * BODY_BYTES_MAX)));
+        outbox.push(question(4, 9 * BODY_BYTES_MAX));
+        let mut order = Vec::new();
+        loop {
+            match filled(&outbox)[..] {
+                [(id, _, _)] => order.push(id),
+                _ => break,
+            }
+        }
+        // The third waits for the end of one of both before; the fourth has to be alone.
+        assert_eq!(order, [1, 2, 1, 2, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4]);
+        let outbox = Outbox::new(1 << 30);
+        (0..20).for_each(|id| outbox.push(question(id, 2 * BODY_BYTES_MAX)));
+        let begun: Vec<u32> = (0..LARGE_MAX).flat_map(|_| filled(&outbox)).map(|it| it.0).collect();
+        assert_eq!(begun, Vec::from_iter(0..LARGE_MAX as u32));
+        assert_eq!(filled(&outbox), [(0, KIND, 0)], "no ninth one");
+    }
+
+    #[test]
+    fn what_is_withdrawn_is_named_only_if_it_may_have_begun_there() {
+        let places = Arc::new(Semaphore::new(1));
+        let held = || vec![places.clone().try_acquire_owned().expect("a place")];
+        let outbox = Outbox::new(1 << 30);
+        outbox.push(question(1, 10));
+        outbox.withdraw(1, held());
+        assert_eq!((filled(&outbox), places.available_permits()), (vec![], 1));
+        outbox.push(question(2, 3 * BODY_BYTES_MAX));
+        filled(&outbox);
+        outbox.withdraw(2, held());
+        assert_eq!(places.available_permits(), 0, "so that not too many wait to be named");
+        assert_eq!(filled(&outbox), [(2, GIVEN_UP, 0)]);
+        assert_eq!(places.available_permits(), 1);
+        outbox.push(question(3, 10));
+        filled(&outbox);
+        outbox.withdraw(3, held());
+        assert_eq!(filled(&outbox), [(3, GIVEN_UP, 0)]);
+        assert_eq!(filled(&outbox), []);
+    }
+
+    #[test]
+    fn an_answer_that_has_begun_is_ended() {
+        let outbox = Outbox::new(1 << 30);
+        outbox.push(answer(1, 10));
+        outbox.push(answer(2, 3 * BODY_BYTES_MAX));
+        outbox.push(answer(3, 3 * BODY_BYTES_MAX));
+        outbox.drop_answer(1);
+        assert_eq!(filled(&outbox), [(2, KIND, ANSWER | MORE)]);
+        outbox.drop_answer(2);
+        outbox.drop_answer(3);
+        assert_eq!(filled(&outbox), [(2, KIND, ANSWER | FAILURE)]);
+        assert_eq!(filled(&outbox), []);
+    }
+}

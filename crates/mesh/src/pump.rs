@@ -12,6 +12,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 /// Bytes read at once.
 pub(crate) const READ_BYTES: usize = 64 << 10;
+/// Bytes of a turn: some 100 us.
+const TURN_BYTES: usize = 256 << 10;
 /// As long may the text of a refusal take to leave, and what is under way to arrive.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -36,6 +38,22 @@ pub(crate) enum Ended {
     Said,
 }
 
+/// A turn of a link's reading or writing. Others on the thread come between two turns, also if the
+/// connection could go on and on.
+#[derive(Debug, Default)]
+pub(crate) struct Turn(usize);
+
+impl Turn {
+    /// So many bytes were moved.
+    pub(crate) async fn moved(&mut self, bytes: usize) {
+        self.0 += bytes;
+        if self.0 >= TURN_BYTES {
+            self.0 = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
 /// Reads some bytes, which have to come within `silence`.
 pub(crate) async fn read<R: AsyncRead + Unpin>(
     half: &mut R,
@@ -52,6 +70,7 @@ pub(crate) async fn read<R: AsyncRead + Unpin>(
 /// Writes what is in the outbox, or now and then that this side is there.
 async fn write<W: AsyncWrite + Unpin>(half: &mut W, outbox: &Outbox, limits: &Limits) -> Ended {
     let mut out = Vec::new();
+    let mut turn = Turn::default();
     loop {
         out.clear();
         let is_last = outbox.fill(&mut out);
@@ -72,7 +91,7 @@ async fn write<W: AsyncWrite + Unpin>(half: &mut W, outbox: &Outbox, limits: &Li
             Err(_) => return Ended::Stalled(limits.silence_max),
             Ok(Err(error)) => return error.into(),
             Ok(Ok(())) if is_last => return Ended::Said,
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => turn.moved(out.len()).await,
         }
     }
 }

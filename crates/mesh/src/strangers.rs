@@ -1,9 +1,9 @@
 //! Connections that have not proven anything yet: few, each for a short time, and none of them can
 //! keep another address out.
 //!
-//! When all places are taken, the source with the most of them loses its oldest connection. Hellos
-//! begin so many times a second (over TLS each costs half a millisecond of the thread that
-//! heartbeats need, too), and next is a source that had no turn for the longest time.
+//! When all places are taken, the source with the most of them loses its oldest connection. Over
+//! TLS, a hello costs half a millisecond of the thread that heartbeats need, too: so many begin in
+//! a second, and next is a source that had no turn for the longest time.
 
 use crate::mesh::Counters;
 use parking_lot::Mutex;

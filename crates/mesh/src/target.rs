@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -32,6 +34,7 @@ pub(crate) struct Target {
     address: String,
     state: Mutex<State>,
     last_attempt: Mutex<Option<Instant>>,
+    attempts: AtomicUsize,
     /// A resolver may hang for longer than an attempt takes, on a thread that cannot be stopped:
     /// there is one at a time.
     resolving: Arc<tokio::sync::Mutex<()>>,
@@ -43,6 +46,7 @@ impl Target {
             address: address.to_owned(),
             state: Mutex::new(State::Down(None)),
             last_attempt: Mutex::new(None),
+            attempts: AtomicUsize::new(0),
             resolving: Arc::default(),
         }
     }
@@ -125,7 +129,10 @@ impl Target {
         _ends: watch::Sender<()>,
     ) {
         let made = timeout(limits.connect_time, async {
-            let found = self.resolve().await?;
+            let mut found = self.resolve().await?;
+            // One of them may take all the time: the next attempt begins with another.
+            let first = self.attempts.fetch_add(1, Relaxed) % found.len().max(1);
+            found.rotate_left(first);
             let stream = TcpStream::connect(found.as_slice()).await?;
             let (stream, peer) = meet(stream, Side::Asks, &identity, &security).await?;
             Ok(Link::start(stream, peer, identity, &limits))
@@ -161,6 +168,7 @@ impl From<&HelloError> for LinkError {
     fn from(error: &HelloError) -> LinkError {
         let kind = match error {
             HelloError::Io(error) => error.kind(),
+            HelloError::Closed => io::ErrorKind::UnexpectedEof,
             HelloError::Late => io::ErrorKind::TimedOut,
             HelloError::Tls(_) | HelloError::Foreign => io::ErrorKind::InvalidData,
             HelloError::Protocol(_) => io::ErrorKind::Unsupported,

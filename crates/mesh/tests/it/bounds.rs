@@ -4,7 +4,8 @@ use crate::common::{
     ECHO, LONG, NEVER, Node, PATIENCE, identity, mesh, mesh_of, node, node_with, run, secret,
 };
 use crate::raw::{GIVEN_UP, Raw, frame};
-use ladon_mesh::{ANSWER, BODY_BYTES_MAX, FAILURE, Limits, MORE};
+use crate::tls::Authority;
+use ladon_mesh::{ANSWER, BODY_BYTES_MAX, FAILURE, Limits, MORE, Security};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Write as _};
@@ -12,6 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
@@ -76,22 +78,23 @@ fn strangers_do_not_keep_nodes_out() {
     });
 }
 
-/// Every stranger begins to introduce itself, and there are always more.
-#[test]
-fn strangers_that_say_something_have_their_turns_and_others_too() {
-    run(async {
-        let limits = Limits { hellos_per_second: 50, strangers_max: 32, ..Limits::default() };
-        let node = node_with(identity(1), secret(), limits);
-        let address = node.address.clone();
+/// Connects from 127.0.0.`last` until it is stopped, and says what is no hello.
+struct Flood {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<u64>,
+}
+
+impl Flood {
+    fn start(last: u8, address: &str, words: &'static [u8]) -> Flood {
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let flood = std::thread::spawn(move || {
+        let (stopped, address) = (stop.clone(), address.to_owned());
+        let thread = std::thread::spawn(move || {
             let mut count = 0;
             let mut open = VecDeque::new();
             while !stopped.load(Relaxed) {
-                let mut stream = connect_from(9, &address);
+                let mut stream = connect_from(last, &address);
                 // It may be closed already.
-                let _ = stream.write_all(b"GET / HTTP/1.1\r\n\r\n");
+                let _ = stream.write_all(words);
                 open.push_back(stream);
                 if open.len() > 100 {
                     open.pop_front();
@@ -100,18 +103,61 @@ fn strangers_that_say_something_have_their_turns_and_others_too() {
             }
             count
         });
+        Flood { stop, thread }
+    }
+
+    /// Ends it; how many strangers there were.
+    async fn end(self) -> u64 {
+        self.stop.store(true, Relaxed);
+        // The last one may wait until it is accepted.
+        until(|| self.thread.is_finished()).await;
+        self.thread.join().expect("it can connect")
+    }
+}
+
+#[test]
+fn strangers_that_never_end_do_not_keep_nodes_out() {
+    run(async {
+        // Some say what no node says, others begin to say what one does; from other addresses than
+        // the node, and from the same one.
+        for (last, words) in [(9, &b"GET / HTTP/1.1\r\n\r\n"[..]), (1, b"GET /"), (1, b"\x2c\0\0")]
+        {
+            let node = node_with(identity(1), secret(), Limits::default());
+            let flood = Flood::start(last, &node.address, words);
+            until(|| {
+                let counts = node.mesh.counts();
+                counts.not_let_in + counts.evicted >= 200
+            })
+            .await;
+            let member = mesh(identity(2));
+            for _ in 0..5 {
+                let asked = member.ask(&node.address, None, ECHO, 0, b"x".to_vec(), PATIENCE).await;
+                assert_eq!(asked.expect("an answer"), "x");
+            }
+            let counts = node.mesh.counts();
+            println!("{} strangers: {counts:?}", flood.end().await);
+            assert!(counts.strangers <= Limits::default().strangers_max);
+        }
+    });
+}
+
+/// Over TLS a stranger costs more than a connection.
+#[test]
+fn strangers_have_their_turns_for_tls() {
+    run(async {
+        let authority = Authority::new("ours");
+        let limits = Limits { hellos_per_second: 50, strangers_max: 32, ..Limits::default() };
+        let node = node_with(identity(1), Security::Tls(authority.node("one", &authority)), limits);
+        let flood = Flood::start(9, &node.address, b"GET / HTTP/1.1\r\n\r\n");
         until(|| node.mesh.counts().not_let_in >= 20).await;
         for number in 0..5 {
-            let member = mesh(identity(2 + number));
+            let security = Security::Tls(authority.node("two", &authority));
+            let member = mesh_of(identity(2 + number), security, Limits::default());
             let answer = member.ask(&node.address, None, ECHO, 0, b"x".to_vec(), PATIENCE).await;
             assert_eq!(answer.expect("an answer"), "x");
         }
         let counts = node.mesh.counts();
-        stop.store(true, Relaxed);
-        // It may wait until it is accepted.
-        until(|| flood.is_finished()).await;
-        let count: u64 = flood.join().expect("it can connect");
-        println!("{count} strangers: {counts:?}");
+        println!("{} strangers: {counts:?}", flood.end().await);
         assert!(counts.evicted > counts.not_let_in, "most had no turn");
     });
 }
@@ -376,6 +422,11 @@ fn what_cannot_be_asked_is_refused_here() {
         let ask = |kind, length| mesh.ask("127.0.0.1:1", None, kind, 0, vec![0; length], PATIENCE);
         let own = ask(15, 0).await.expect_err("its own").to_string();
         assert_eq!(own, "kind 15 is one of the mesh's own");
+        let node = bounded();
+        let wanted = ((1_u32 << 20) + 1).to_le_bytes().to_vec();
+        let long = mesh.ask(&node.address, None, LONG, 0, wanted, PATIENCE).await;
+        let expected = format!("{}: an answer of 1048577 bytes is too long", node.address);
+        assert_eq!(long.expect_err("too long").to_string(), expected);
         let long = ask(16, (1 << 20) + 1).await.expect_err("too long").to_string();
         assert_eq!(long, "127.0.0.1:1: a question of 1048577 bytes is too long");
     });

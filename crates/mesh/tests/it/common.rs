@@ -25,8 +25,10 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub struct Tasks {
-    /// What it is asked, in order, and what it has answered.
+    /// What it is asked, in order.
     pub seen: Mutex<Vec<(u8, usize)>>,
+    /// Whose certificates it was shown.
+    pub certificates: Mutex<Vec<Option<String>>>,
 }
 
 impl Service for Tasks {
@@ -42,6 +44,9 @@ impl Service for Tasks {
         body: Bytes,
     ) -> Result<Vec<u8>, String> {
         self.seen.lock().push((kind, body.len()));
+        let certificate = peer.proven.certificate.as_ref();
+        let name = certificate.and_then(|certificate| certificate.common_name.clone());
+        self.certificates.lock().push(name);
         match kind {
             ECHO => Ok(body.to_vec()),
             WHO => {
