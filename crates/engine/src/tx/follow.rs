@@ -5,6 +5,8 @@
 //! it as they do of a client's change. No clock is asked: what has expired is removed when the other
 //! node says so.
 
+mod events;
+
 use super::{Scratch, Tx};
 use crate::apply::{ApplyError, library_of, readable, update_entry};
 use crate::key::Key;
@@ -132,26 +134,33 @@ impl Tx<'_> {
                     Some(object) => ValueInit::Object(object),
                     None => string::init(body, string::Form::Shortest),
                 };
+                let before = self.look_before(db, key);
                 self.note_overwritten(db, key, kind);
                 self.put(db, key, value, expire_at);
                 self.noted(db, key, true, Some(kind));
+                self.notify_put((db, key), kind, expire_at, before);
             }
             Change::Delete { db, key } => {
                 let key = self.key(key);
+                let before = self.look_before(db, key);
                 if let Some(removed) = self.remove(db, key) {
                     self.scratch.discard(removed.object);
                 }
                 self.noted(db, key, false, None);
+                self.notify_delete(db, key, before);
             }
             Change::Expire { db, key, expire_at } => {
                 let key = self.key(key);
                 self.follow_expiry(db, key, expire_at)?;
                 self.noted(db, key, true, None);
+                self.notify_expiry(db, key, expire_at);
             }
             Change::Update { db, key, kind, op } => {
                 let key = self.key(key);
+                let before = self.look_before(db, key);
                 self.follow_update(db, key, kind, op)?;
                 self.noted(db, key, true, Some(kind));
+                self.notify_update((db, key), kind, op, before);
             }
             Change::FlushDb { db } => self.flush(db),
             Change::SwapDb { first, second } => self.swap(first, second),
