@@ -68,6 +68,7 @@ pub use space::{
     TransactionLimits, UserDef, access_denied, defines, described_space, is_defined_with,
 };
 pub use table::entry::{EntryRef, ValueRef};
+pub use tx::follow::Followed;
 pub use tx::sorted_sets::Scores;
 pub use tx::stored::{Misplaced, Stored};
 pub use tx::streams::StreamEdit;

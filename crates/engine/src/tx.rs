@@ -9,7 +9,7 @@ mod databases;
 mod events;
 pub(crate) mod evict;
 mod expiry;
-mod follow;
+pub(crate) mod follow;
 mod grow;
 mod hashes;
 mod keys;

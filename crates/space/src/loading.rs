@@ -1,12 +1,14 @@
-//! Loading a space from a checkpoint and the log, many tuples at once.
+//! Loading a space from a checkpoint and the log, many tuples at once; and following the log of
+//! another node, one tuple at a time.
 
 use crate::definition::IndexKind;
 use crate::entry::Entry;
-use crate::error::BoxError;
+use crate::error::{BoxError, ErrorCode};
 use crate::format::Rules;
 use crate::index::{Index, REHINTED_AT, Store};
 use crate::key::Key;
 use crate::space::Space;
+use crate::statement::Written;
 use crate::tree::TreeBuild;
 use crate::tuple::Tuple;
 use std::cmp::Ordering;
@@ -107,6 +109,36 @@ impl Space {
             self.take_out(&old);
         }
         Ok(())
+    }
+}
+
+/// What another node has done, and logged, while readers look at the space: all indexes are kept.
+impl Space {
+    /// Puts a tuple where the other node has, just as it is.
+    ///
+    /// # Errors
+    /// Tarantool's, if the tuple does not fit the format, or the tuples that there are: they are not
+    /// those of the other node. Nothing has changed then.
+    pub fn follow_put(&mut self, tuple: &[u8]) -> Result<Written, BoxError> {
+        self.require_index(0)?;
+        self.rules.check(tuple)?;
+        let old = self.find_primary(tuple)?.cloned();
+        self.check_unique(tuple, old.as_ref())?;
+        Ok(self.write(old, Tuple::new(tuple)))
+    }
+
+    /// Deletes the tuple with a primary key, as the other node has; it is there.
+    ///
+    /// # Errors
+    /// Tarantool's, if the key does not fit; one if there is no such tuple.
+    pub fn follow_delete(&mut self, key: &[u8]) -> Result<Written, BoxError> {
+        let written = self.delete(0, key)?;
+        if written.is_nothing() {
+            let text =
+                format!("space '{}' has no tuple with a key that was deleted", self.def.name);
+            return Err(BoxError::new(ErrorCode::ILLEGAL_PARAMS, text));
+        }
+        Ok(written)
     }
 }
 

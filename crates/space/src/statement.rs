@@ -349,7 +349,7 @@ impl Space {
 
     /// Checks that no tuple but `old` has a key of `tuple`'s in a unique secondary index, and that
     /// `tuple` has the boxes that RTREE indexes need.
-    fn check_unique(&self, tuple: &[u8], old: Option<&Tuple>) -> Result<(), BoxError> {
+    pub(crate) fn check_unique(&self, tuple: &[u8], old: Option<&Tuple>) -> Result<(), BoxError> {
         for index in &self.indexes[1..] {
             if !index.def.is_unique {
                 index.check_box(tuple)?;
@@ -369,7 +369,7 @@ impl Space {
 
     /// The tuple with this one's primary key.
     #[inline]
-    fn find_primary(&self, tuple: &[u8]) -> Result<Option<&Tuple>, BoxError> {
+    pub(crate) fn find_primary(&self, tuple: &[u8]) -> Result<Option<&Tuple>, BoxError> {
         let primary = self.require_index(0)?;
         Ok(primary.find(tuple, primary.key.hint(tuple)))
     }
@@ -410,7 +410,7 @@ impl Space {
     }
 
     /// Writes a tuple into every index, in the place of `old`, which has the same primary key.
-    fn write(&mut self, old: Option<Tuple>, new: Tuple) -> Written {
+    pub(crate) fn write(&mut self, old: Option<Tuple>, new: Tuple) -> Written {
         self.indexes[0].put(&new);
         self.finish_write(old, new)
     }

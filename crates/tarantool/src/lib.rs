@@ -38,3 +38,4 @@ pub use order::Order;
 pub use packet::Packet;
 pub use requests::{RequestFacts, compat_document};
 pub use session::{GUEST_PACKET_BYTES_MAX, Session, Unfinished};
+pub use watch::schema_changed;

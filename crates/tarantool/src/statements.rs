@@ -233,7 +233,7 @@ impl Running<'_, '_> {
         };
         self.depends = self.depends.max(lsn);
         if written.as_ref().is_ok_and(|written| *written != Written::default()) {
-            schema_changed(node, lsn);
+            schema_changed(node, &node.keyspace, lsn);
             // The reply shows the version that it made, or a later one.
             let catalog = node.keyspace.spaces.catalog();
             self.schema_version = catalog.version;

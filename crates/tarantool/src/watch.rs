@@ -6,8 +6,10 @@
 
 use crate::error;
 use crate::statements::Running;
+use ladon_engine::Keyspace;
 use ladon_iproto::reply;
 use ladon_kernel::node::Node;
+use ladon_kernel::shared::Shared;
 use ladon_msgpack::write;
 use ladon_record::Lsn;
 use ladon_space::BoxError;
@@ -76,16 +78,16 @@ impl Running<'_, '_> {
     }
 }
 
-/// Tells who watches the definitions that they have changed.
-pub(crate) fn schema_changed(node: &Node, depends: Lsn) {
-    let version = || node.keyspace.spaces.catalog().version;
+/// Tells who watches the definitions that they have changed, in the log at `depends`.
+pub fn schema_changed(shared: &Shared, keyspace: &Keyspace, depends: Lsn) {
+    let version = || keyspace.spaces.catalog().version;
     let event = |version, sync| -> Arc<[u8]> {
         let mut bytes = Vec::new();
         let written = reply::event(&mut bytes, sync, SCHEMA, Some(&schema_value(version)));
         written.expect("it is short");
         bytes.into()
     };
-    node.schema_watchers.tell(&node.threads, depends, version, event);
+    shared.schema_watchers.tell(&shared.threads, depends, version, event);
 }
 
 fn schema_value(version: u64) -> Vec<u8> {

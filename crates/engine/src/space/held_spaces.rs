@@ -4,7 +4,7 @@
 //! They are locked after all partitions, all at once, and stay locked to the transaction's end.
 //! What was done to them is taken back or committed with it.
 
-use super::catalog::{Catalog, LongSpaceGuard, Spaces};
+use super::catalog::{Catalog, LongSpaceGuard, SpaceCell, Spaces};
 use super::mounted::touch_watchers;
 use super::write::Writes;
 use crate::watch::Watched;
@@ -43,6 +43,31 @@ impl HeldSpaces {
             guards.push((id, guard));
         }
         Some(HeldSpaces { catalog, writes: Writes::new(guards) })
+    }
+
+    /// Locks spaces of the present catalog, in order, to write what others have checked.
+    ///
+    /// # Errors
+    /// The number of a space that is not there.
+    pub(crate) fn lock_these(
+        catalog: Arc<Catalog>,
+        ids: &[SpaceId],
+    ) -> Result<HeldSpaces, SpaceId> {
+        let mut guards = SmallVec::with_capacity(ids.len());
+        for &id in ids {
+            let guard = catalog.get(id).map(SpaceCell::lock_for_long);
+            guards.push((id, guard.filter(|guard| !guard.gone).ok_or(id)?));
+        }
+        Ok(HeldSpaces { catalog, writes: Writes::new(guards) })
+    }
+
+    /// Runs a statement whose change is in the log.
+    pub(crate) fn follow(
+        &mut self,
+        id: SpaceId,
+        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+    ) -> Result<Written, BoxError> {
+        self.writes.follow(id, statement)
     }
 
     /// The catalog that they are from.

@@ -22,6 +22,7 @@ pub const MOUNTS_DATABASE: u16 = 0;
 mod catalog;
 mod definition;
 mod error;
+mod follow;
 mod foreign_keys;
 mod function;
 mod grant;

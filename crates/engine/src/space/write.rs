@@ -137,6 +137,21 @@ impl<G: DerefMut<Target = Content>> Writes<G> {
         Ok(ran.written)
     }
 
+    /// Runs a statement that another node has checked, and whose change is in the log.
+    pub(super) fn follow(
+        &mut self,
+        id: SpaceId,
+        statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
+    ) -> Result<Written, BoxError> {
+        let content = &mut **self.guard(id);
+        let ran = content.run(statement)?;
+        content.version += 1;
+        let delta = content.grown_since(ran.bytes_before);
+        self.bytes_delta += delta;
+        self.done.push((id, ran.written.clone()));
+        Ok(ran.written)
+    }
+
     /// Checks the foreign keys of a space that was written, and those that name it: the other
     /// spaces are locked as well.
     fn check_foreign_keys(

@@ -1,28 +1,43 @@
 //! Applies what another node has logged, while clients read.
 //!
 //! A record is a whole transaction of that node. All of its partitions are locked before the first
-//! change, so readers see all of it or nothing. Watchers, waiters and those who keep copies hear of
+//! change, and the spaces after them, so readers see all of it or nothing. Watchers, waiters and those who keep copies hear of
 //! it as they do of a client's change. No clock is asked: what has expired is removed when the other
 //! node says so.
+
+mod events;
 
 use super::{Scratch, Tx};
 use crate::apply::{ApplyError, library_of, readable, update_entry};
 use crate::key::Key;
 use crate::keyspace::{Keyspace, Locks};
 use crate::object::Object;
+use crate::space::defines;
 use crate::table::entry::ValueInit;
 use crate::types::string;
-use ladon_record::{Change, Changes, DbId, KeyHash, Lsn, ValueKind};
+use ladon_record::{Change, Changes, DbId, KeyHash, Lsn, SpaceId, ValueKind};
 use std::sync::Arc;
 
 /// A change, and its value if that was made of its body before the locks were taken.
 struct Prepared<'r>(Change<'r>, Option<Box<Object>>);
 
 /// A record's changes, and what they lock.
+#[derive(Default)]
 struct Plan<'r> {
     changes: Vec<Prepared<'r>>,
     hashes: Vec<KeyHash>,
     locks_all: bool,
+    /// In order.
+    spaces: Vec<SpaceId>,
+    /// The space of a definition, which is the record's only change.
+    definition: Option<SpaceId>,
+}
+
+/// What a record was that was followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// Definitions of spaces may have changed, and their version: who watches it is to hear so.
+    pub defines: bool,
 }
 
 impl Keyspace {
@@ -39,28 +54,39 @@ impl Keyspace {
         record: &[u8],
         scratch: &mut Scratch,
         now_ms: u64,
-    ) -> Result<(), ApplyError> {
-        let Plan { changes, hashes, locks_all } = self.plan(record)?;
+    ) -> Result<Followed, ApplyError> {
+        let Plan { changes, hashes, locks_all, spaces, definition } = self.plan(record)?;
+        if let (Some(id), [Prepared(change, _)]) = (definition, &changes[..]) {
+            self.follow_definition(id, *change, lsn, scratch, now_ms)?;
+            return Ok(Followed { defines: true });
+        }
         let locks = match &hashes[..] {
             _ if locks_all => Locks::All,
+            [] => Locks::None,
             &[hash] => Locks::One(hash),
             hashes => Locks::Keys(hashes),
         };
         let mut tx = self.begin(locks, scratch, now_ms);
-        let followed = changes.into_iter().try_for_each(|change| tx.follow(change));
+        let locked = if spaces.is_empty() { Ok(()) } else { tx.lock_followed_spaces(&spaces) };
+        let followed =
+            locked.and_then(|()| changes.into_iter().try_for_each(|change| tx.follow(change)));
         tx.end_following(lsn);
-        followed
+        followed.map(|()| Followed { defines: false })
     }
 
     /// Reads a record as far as that needs no lock.
     fn plan<'r>(&self, record: &'r [u8]) -> Result<Plan<'r>, ApplyError> {
-        let mut plan = Plan { changes: Vec::new(), hashes: Vec::new(), locks_all: false };
+        let mut plan = Plan::default();
         for change in Changes::new(record) {
             let change = change?;
             match change {
                 Change::SpacePut { space, .. } | Change::SpaceDelete { space, .. } => {
-                    let text = "changes of spaces cannot be followed yet".to_owned();
-                    return Err(ApplyError::Space(space, text));
+                    plan.spaces.push(space);
+                    if defines(space) {
+                        plan.definition = Some(space);
+                    }
+                    plan.changes.push(Prepared(change, None));
+                    continue;
                 }
                 Change::SwapDb { first, second } => self.check_db(first.max(second))?,
                 Change::FlushDb { db } => self.check_db(db)?,
@@ -83,6 +109,14 @@ impl Keyspace {
             }
             plan.changes.push(Prepared(change, object));
         }
+        if let Some(space) = plan.definition
+            && plan.changes.len() > 1
+        {
+            let text = "a definition beside other changes of one record".to_owned();
+            return Err(ApplyError::Space(space, text));
+        }
+        plan.spaces.sort_unstable();
+        plan.spaces.dedup();
         Ok(plan)
     }
 
@@ -100,34 +134,41 @@ impl Tx<'_> {
                     Some(object) => ValueInit::Object(object),
                     None => string::init(body, string::Form::Shortest),
                 };
+                let before = self.look_before(db, key);
                 self.note_overwritten(db, key, kind);
                 self.put(db, key, value, expire_at);
                 self.noted(db, key, true, Some(kind));
+                self.notify_put((db, key), kind, expire_at, before);
             }
             Change::Delete { db, key } => {
                 let key = self.key(key);
+                let before = self.look_before(db, key);
                 if let Some(removed) = self.remove(db, key) {
                     self.scratch.discard(removed.object);
                 }
                 self.noted(db, key, false, None);
+                self.notify_delete(db, key, before);
             }
             Change::Expire { db, key, expire_at } => {
                 let key = self.key(key);
                 self.follow_expiry(db, key, expire_at)?;
                 self.noted(db, key, true, None);
+                self.notify_expiry(db, key, expire_at);
             }
             Change::Update { db, key, kind, op } => {
                 let key = self.key(key);
+                let before = self.look_before(db, key);
                 self.follow_update(db, key, kind, op)?;
                 self.noted(db, key, true, Some(kind));
+                self.notify_update((db, key), kind, op, before);
             }
             Change::FlushDb { db } => self.flush(db),
             Change::SwapDb { first, second } => self.swap(first, second),
             Change::Library { name, body } => self.put_library(Arc::new(library_of(name, body)?)),
             Change::DeleteLibrary { name } => drop(self.delete_library(name)),
             Change::FlushLibraries => self.flush_libraries(),
-            Change::SpacePut { .. } | Change::SpaceDelete { .. } => {
-                unreachable!("a plan has no changes of spaces")
+            Change::SpacePut { space, .. } | Change::SpaceDelete { space, .. } => {
+                self.follow_tuple(space, change)?;
             }
         }
         Ok(())
@@ -169,6 +210,9 @@ impl Tx<'_> {
         #[cfg(debug_assertions)]
         self.audit.is_logged();
         self.mark_touched(lsn);
+        if self.spaces.is_some() {
+            self.commit_spaces(lsn);
+        }
         if !self.scratch.events.is_empty() {
             self.deliver_events(lsn);
         }

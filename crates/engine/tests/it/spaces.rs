@@ -2,8 +2,8 @@
 //! checkpoint is made, its blocks with the records since its begin give back every space.
 
 use ladon_engine::{
-    AllRights, Keyspace, KeyspaceOptions, Recovering, SaveCursor, SavedBlock, SavedBytes, Scratch,
-    defines,
+    AllRights, Keyspace, KeyspaceOptions, PreparationLimits, Recovering, SaveCursor, SavedBlock,
+    SavedBytes, Scratch, defines,
 };
 use ladon_msgpack::write;
 use ladon_record::{Lsn, Record};
@@ -67,6 +67,34 @@ impl Node {
         let has_logged = lsn != before && self.records() != records;
         assert!(!has_logged || written.as_ref().is_ok_and(|written| !written.is_nothing()));
         written
+    }
+}
+
+/// Whoever made the records: what follows them one by one comes to the same spaces, with all of
+/// their indexes at any time.
+impl Drop for Node {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let follower = Keyspace::new(KeyspaceOptions { hash_seed: 5, databases: 1 });
+        follower.set_follower(true);
+        let limits = PreparationLimits { tuples_at_once: 3, slice_work: 5, ..Default::default() };
+        let mut scratch = Scratch::default();
+        scratch.preparation_limits = Some(limits);
+        for (at, (lsn, record)) in self.records.borrow().iter().enumerate() {
+            let followed = follower.follow(*lsn, record, &mut scratch, 1_000);
+            let before = follower.spaces.catalog().version;
+            if followed.unwrap_or_else(|error| panic!("record {at}: {error}")).defines {
+                assert_eq!(follower.spaces.version(), before);
+            }
+            if at.is_power_of_two() {
+                dump(&follower);
+            }
+        }
+        assert_eq!(dump(&follower), dump(&self.keyspace), "what is followed");
+        assert_eq!(fillers(&follower), fillers(&self.keyspace), "what is followed");
+        assert_eq!(follower.spaces.bytes(), recounted(&follower), "what is followed");
     }
 }
 

@@ -134,7 +134,9 @@ impl Standing {
             let (record, now_ms) = (&frame[FRAME_HEADER_BYTES..], self.shared.clock.unix_ms());
             let followed = self.keyspace.follow(at, record, &mut inner.scratch, now_ms);
             let failed = |error| io::Error::other(format!("the record at LSN {at}: {error}"));
-            followed.map_err(failed)?;
+            if followed.map_err(failed)?.defines {
+                ladon_tarantool::schema_changed(&self.shared, &self.keyspace, at);
+            }
             self.hand_over(&mut inner.scratch);
         }
         if at == from {

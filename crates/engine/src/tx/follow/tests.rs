@@ -176,7 +176,7 @@ impl Pair {
         }
         let now_ms = self.now_ms.saturating_add_signed(self.ahead_ms);
         let followed = self.follower.follow(lsn, &record, followers, now_ms);
-        followed.map_err(|error| error.to_string())
+        followed.map(drop).map_err(|error| error.to_string())
     }
 
     /// A client of the follower reads.

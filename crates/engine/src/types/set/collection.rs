@@ -16,7 +16,7 @@ pub(crate) const OP_ADD: u8 = 1;
 /// The members that follow were removed.
 pub(crate) const OP_REMOVE: u8 = 2;
 /// Items of a hash follow, whose values are empty: members and when they expire.
-pub(super) const OP_ITEMS: u8 = 3;
+pub(crate) const OP_ITEMS: u8 = 3;
 
 /// What a body of items begins with: the length of no member. A version that does not know items
 /// refuses such a body as malformed.

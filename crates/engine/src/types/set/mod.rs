@@ -16,7 +16,7 @@ mod timed;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collection::{OP_ADD, OP_REMOVE, put_member};
+pub(crate) use collection::{OP_ADD, OP_ITEMS, OP_REMOVE, put_member};
 pub use member::{Member, Members};
 
 use crate::prefetch::prefetch_bytes;

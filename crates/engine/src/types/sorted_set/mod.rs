@@ -16,7 +16,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collection::{put_removed, put_score};
+pub(crate) use collection::{OP_REMOVE, put_removed, put_score};
 pub use gather::Gathered;
 pub use range::{LexBound, LexRange, ScoreRange};
 pub use score::write_score_17;
