@@ -82,9 +82,18 @@ impl Log {
     /// # Errors
     /// See [`CopyError`].
     pub fn begin_copy(&self) -> Result<LogCopy, CopyError> {
-        let (newest, checkpoint, pin) = self.hold_newest_checkpoint()?;
         // After the checkpoint, which may show all that is in the log by now.
-        let end = self.reserved();
+        self.begin_copy_until(|_| self.reserved())
+    }
+
+    /// As [`Log::begin_copy`], up to where `end` says: it gets what the copy's checkpoint needs, zero
+    /// if there is none, and its answer is no less.
+    ///
+    /// # Errors
+    /// See [`CopyError`].
+    pub fn begin_copy_until(&self, end: impl FnOnce(Lsn) -> Lsn) -> Result<LogCopy, CopyError> {
+        let (newest, checkpoint, pin) = self.hold_newest_checkpoint()?;
+        let end = end(newest.as_ref().map_or(Lsn::ZERO, |info| info.newest));
         self.await_durable(end)?;
         let begin = newest.as_ref().map_or(Lsn::ZERO, |info| info.begin);
         let mut files = vec![CopiedFile { name: META_NAME.to_owned(), bytes: META_BYTES as u64 }];

@@ -9,7 +9,7 @@ use crate::storage::{ExtentLog, OnDurable, StoredEntry};
 use crate::types::{EntryId, Vote};
 use ladon_log::frame::FrameKind;
 use ladon_log::reader::Batch;
-use ladon_log::{Appender, Log, LogState, PinGuard, PositionWaiter};
+use ladon_log::{Appender, Log, LogCopy, LogState, PinGuard, PositionWaiter};
 use ladon_platform::Clock;
 use ladon_record::Lsn;
 use parking_lot::Mutex;
@@ -146,10 +146,44 @@ impl GroupLog {
 
     /// End of an entry that is here.
     pub fn end_of(&self, index: u64) -> Option<Lsn> {
-        let inner = self.inner.lock();
-        let of_purged = |purged: EntryId| (purged.index == index).then(|| inner.index.begin());
-        let entry = inner.index.entry(index).map(|entry| entry.extent.to);
-        entry.or_else(|| inner.index.purged().and_then(of_purged))
+        self.inner.lock().index.end_of(index)
+    }
+
+    /// The entry in which a position is, if that is here.
+    pub fn covering(&self, lsn: Lsn) -> Option<EntryId> {
+        self.inner.lock().index.covering(lsn)
+    }
+
+    /// What a checkpoint holds of the group's log: the entry that covers it, which is committed, and
+    /// the members as of it. `None` without a checkpoint.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn snapshot(&self) -> io::Result<Option<(EntryId, MembersChange)>> {
+        let Some(checkpoint) = self.log.last_checkpoint() else { return Ok(None) };
+        let covering = self.inner.lock().index.covering(checkpoint.newest);
+        let Some(id) = covering else { return Ok(None) };
+        Ok(self.members_at(id)?.map(|members| (id, members)))
+    }
+
+    /// Begins a copy of the newest checkpoint and the log up to the entry that covers it: what a member
+    /// needs that is too far behind. Returns that entry and the members as of it, too.
+    ///
+    /// # Errors
+    /// What the disk says; `NotFound` without a checkpoint.
+    pub fn begin_copy(&self) -> io::Result<(LogCopy, EntryId, MembersChange)> {
+        let mut last = None;
+        let copy = self.log.begin_copy_until(|newest| {
+            let inner = self.inner.lock();
+            last = inner.index.covering(newest).filter(|_| newest > Lsn::ZERO);
+            let end = last.and_then(|last| inner.index.end_of(last.index));
+            end.unwrap_or(newest)
+        });
+        let copy = copy.map_err(io::Error::other)?;
+        let none = || io::Error::new(io::ErrorKind::NotFound, "there is no checkpoint to copy");
+        let last = last.ok_or_else(none)?;
+        let members = self.members_at(last)?.ok_or_else(none)?;
+        Ok((copy, last, members))
     }
 
     /// Calls `wake` when there is something for [`GroupLog::serve`] to do.

@@ -104,6 +104,23 @@ impl Index {
         Some(StoredEntry { id: self.id(index)?, payload, extent })
     }
 
+    /// End of an entry that is here, or of the one before the first.
+    pub fn end_of(&self, index: u64) -> Option<Lsn> {
+        if self.purged.is_some_and(|purged| purged.index == index) {
+            return Some(self.purged_end);
+        }
+        self.entry(index).map(|entry| entry.extent.to)
+    }
+
+    /// The entry in which a position is: the last purged one, if it is in that or in front of it.
+    pub fn covering(&self, lsn: Lsn) -> Option<EntryId> {
+        if lsn <= self.purged_end {
+            return self.purged;
+        }
+        let at = self.ends.partition_point(|end| end & !BLANK < lsn.0);
+        self.id(self.first + at as u64)
+    }
+
     /// The last change of the members up to this entry, as far as it is here.
     pub fn members_upto(&self, last: EntryId) -> Option<MembersChange> {
         let (&index, members) = self.members.range(..=last.index).next_back()?;

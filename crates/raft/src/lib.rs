@@ -26,6 +26,7 @@
 mod entry;
 mod frame;
 mod group_log;
+mod incoming;
 mod index;
 mod machine;
 mod network;
@@ -39,8 +40,9 @@ mod wire;
 pub use entry::{Cut, Entry, Extent, Member, Payload};
 pub use frame::{BadEntry, decode_entry, encode_entry};
 pub use group_log::{Entries, GroupLog, Writers};
+pub use incoming::{DataFile, Incoming, finish_incoming};
 pub use index::Index;
-pub use machine::{Applier, Machine, NoSnapshots};
+pub use machine::{Applier, Machine, NewestCheckpoint};
 pub use network::{Link, Network, Node, Request, Response, Transport, answer};
 pub use planted::Planted;
 pub use seat::{Now, Seat, Seen};

@@ -55,18 +55,28 @@ impl<A: Applier, RT: AsyncRuntime> Machine<A, RT> {
     }
 }
 
-/// There are no snapshots yet: a member whose entries are gone elsewhere cannot come back.
-pub struct NoSnapshots;
+/// A snapshot is what the newest checkpoint holds; the library only has to know how far that goes.
+pub struct NewestCheckpoint(Arc<GroupLog>);
 
-pub(crate) fn no_snapshots() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "snapshots of a group are not supported yet")
+impl NewestCheckpoint {
+    fn snapshot<RT: AsyncRuntime>(&self) -> io::Result<Option<SnapshotOf<Group<RT>, ()>>> {
+        let snapshot = self.0.snapshot()?.map(|(last, (since, members))| {
+            let last_membership = StoredMembershipOf::<Group<RT>>::new(Some(since), members);
+            SnapshotOf::<Group<RT>, ()> {
+                meta: SnapshotMetaOf::<Group<RT>> { last_log_id: Some(last), last_membership },
+                snapshot: (),
+            }
+        });
+        Ok(snapshot)
+    }
 }
 
-impl<RT: AsyncRuntime> RaftSnapshotBuilder<Group<RT>> for NoSnapshots {
+impl<RT: AsyncRuntime> RaftSnapshotBuilder<Group<RT>> for NewestCheckpoint {
     type SnapshotData = ();
 
     async fn build_snapshot(&mut self) -> io::Result<SnapshotOf<Group<RT>, ()>> {
-        Err(no_snapshots())
+        let none = || io::Error::new(io::ErrorKind::NotFound, "there is no checkpoint yet");
+        self.snapshot::<RT>()?.ok_or_else(none)
     }
 }
 
@@ -88,7 +98,7 @@ where
     Self: OptionalSend + openraft::OptionalSync,
 {
     type SnapshotData = ();
-    type SnapshotBuilder = NoSnapshots;
+    type SnapshotBuilder = NewestCheckpoint;
 
     async fn applied_state(
         &mut self,
@@ -117,15 +127,17 @@ where
         Ok(())
     }
 
-    async fn get_snapshot_builder(&mut self) -> NoSnapshots {
-        NoSnapshots
+    async fn get_snapshot_builder(&mut self) -> NewestCheckpoint {
+        NewestCheckpoint(self.log.clone())
     }
 
     async fn install_snapshot(&mut self, _: &SnapshotMetaOf<Group<RT>>, (): ()) -> io::Result<()> {
-        Err(no_snapshots())
+        // Another member's data takes the place of all that this one has, its log included: who
+        // receives it begins anew on it (`incoming.rs`).
+        Err(io::Error::new(io::ErrorKind::Unsupported, "data is not installed while it is used"))
     }
 
     async fn get_current_snapshot(&mut self) -> io::Result<Option<SnapshotOf<Group<RT>, ()>>> {
-        Ok(None)
+        NewestCheckpoint(self.log.clone()).snapshot::<RT>()
     }
 }

@@ -1,10 +1,15 @@
 //! Between members: what openraft asks of another one, and the answer.
 
 use crate::entry::{Entry, Member};
-use crate::machine::{Applier, Machine, no_snapshots};
+use crate::group_log::GroupLog;
+use crate::incoming::DataFile;
+use crate::machine::{Applier, Machine};
+use crate::state::MembersChange;
 use crate::types::{EntryId, Group, MemberId, Vote};
 use bytes::Bytes;
-use ladon_log::{Log, LogBytes};
+use futures_util::future::{Either, select};
+use ladon_log::LogBytes;
+use ladon_record::Lsn;
 use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::{RPCOption, RaftNetworkFactory, v2::RaftNetworkV2};
 use openraft::raft::{
@@ -54,6 +59,31 @@ pub enum Request {
         /// What it must have.
         last: Option<EntryId>,
     },
+    /// This member is too far behind: it gets another one's data, in these files.
+    SnapshotBegin {
+        /// The leader's vote.
+        vote: Vote,
+        /// The end of the log in them.
+        end: Lsn,
+        /// The files.
+        files: Vec<DataFile>,
+    },
+    /// A part of one of these files.
+    SnapshotPart {
+        /// Which one.
+        file: u32,
+        /// Where it begins.
+        at: u64,
+        /// Its bytes.
+        bytes: Bytes,
+    },
+    /// Everything has come.
+    SnapshotEnd {
+        /// The leader's vote.
+        vote: Vote,
+        /// The members as of the end of the log in it, and since which entry.
+        members: MembersChange,
+    },
 }
 
 /// The answer to a [`Request`].
@@ -78,6 +108,8 @@ pub enum Response {
     },
     /// To a transfer: it is understood, or refused.
     Transfer(bool),
+    /// A part of a snapshot is here, or all of it is on the disk.
+    SnapshotTaken,
 }
 
 /// The way to another member.
@@ -121,6 +153,9 @@ where
                 AppendEntriesResponse::HigherVote(vote) => Response::HigherVote(vote),
             })
         }
+        Request::SnapshotBegin { .. }
+        | Request::SnapshotPart { .. }
+        | Request::SnapshotEnd { .. } => Err("this member takes no other one's data".to_owned()),
         Request::Vote { vote, last, is_transfer, is_question } => {
             let mut request = VoteRequest::new(vote, last);
             request.leadership_transfer = is_transfer;
@@ -143,12 +178,12 @@ where
 /// Makes the ways to the other members.
 pub struct Network<T> {
     transport: Arc<T>,
-    log: Arc<Log>,
+    log: Arc<GroupLog>,
 }
 
 impl<T> Network<T> {
     /// Entries are read from this log.
-    pub fn new(transport: Arc<T>, log: Arc<Log>) -> Network<T> {
+    pub fn new(transport: Arc<T>, log: Arc<GroupLog>) -> Network<T> {
         Network { transport, log }
     }
 }
@@ -158,6 +193,7 @@ pub struct Link<T> {
     transport: Arc<T>,
     to: MemberId,
     member: Member,
+    log: Arc<GroupLog>,
     bytes: LogBytes,
 }
 
@@ -165,8 +201,9 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkFactory<Group<RT>> for Network<T
     type Network = Link<T>;
 
     async fn new_client(&mut self, to: MemberId, member: &Member) -> Link<T> {
-        let bytes = LogBytes::new(self.log.clone());
-        Link { transport: self.transport.clone(), to, member: member.clone(), bytes }
+        let (log, transport) = (self.log.clone(), self.transport.clone());
+        let bytes = LogBytes::new(log.log().clone());
+        Link { transport, to, member: member.clone(), log, bytes }
     }
 }
 
@@ -251,12 +288,18 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkV2<Group<RT>> for Link<T> {
 
     async fn full_snapshot(
         &mut self,
-        _: Vote,
+        vote: Vote,
         _: SnapshotOf<Group<RT>, ()>,
-        _: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
+        cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
         _: RPCOption,
     ) -> Result<SnapshotResponse<Group<RT>>, StreamingError<Group<RT>>> {
-        Err(StreamingError::Unreachable(Unreachable::new(&AnyError::new(&no_snapshots()))))
+        let sent = std::pin::pin!(self.send_snapshot::<RT>(vote));
+        match select(sent, std::pin::pin!(cancel)).await {
+            Either::Left((sent, _)) => sent.map(SnapshotResponse::new).map_err(|error| {
+                StreamingError::Unreachable(Unreachable::new(&AnyError::new(&error)))
+            }),
+            Either::Right((closed, _)) => Err(StreamingError::Closed(closed)),
+        }
     }
 
     async fn transfer_leader(
@@ -277,6 +320,45 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkV2<Group<RT>> for Link<T> {
 }
 
 impl<T: Transport> Link<T> {
+    /// Sends this member's newest checkpoint and the log behind it. The newest one may be newer than
+    /// the library knows. Returns the vote of the other member.
+    async fn send_snapshot<RT: AsyncRuntime>(&mut self, vote: Vote) -> io::Result<Vote> {
+        let (mut copy, _, members) = self.log.begin_copy()?;
+        let files: Vec<DataFile> =
+            copy.files().iter().map(|file| (file.name.clone(), file.bytes)).collect();
+        let (end, names) = (copy.end(), files.clone());
+        if let Some(higher) =
+            self.send_part(Request::SnapshotBegin { vote, end, files: names }).await?
+        {
+            return Ok(higher);
+        }
+        for (index, (_, whole)) in files.iter().enumerate() {
+            let mut at = 0;
+            while at < *whole {
+                let mut bytes = vec![0; (whole - at).min(MESSAGE_BYTES_MAX) as usize];
+                let read = copy.read(index, &mut bytes, at)?;
+                bytes.truncate(read);
+                let (file, bytes) = (index as u32, Bytes::from(bytes));
+                let part = Request::SnapshotPart { file, at, bytes };
+                if let Some(higher) = self.send_part(part).await? {
+                    return Ok(higher);
+                }
+                at += read as u64;
+            }
+        }
+        let higher = self.send_part(Request::SnapshotEnd { vote, members }).await?;
+        Ok(higher.unwrap_or(vote))
+    }
+
+    /// Returns the vote of the other member if it follows another one.
+    async fn send_part(&self, request: Request) -> io::Result<Option<Vote>> {
+        match self.transport.ask(self.to, &self.member, request).await? {
+            Response::SnapshotTaken => Ok(None),
+            Response::HigherVote(vote) => Ok(Some(vote)),
+            other => Err(io::Error::other(format!("the other node answers {other:?}"))),
+        }
+    }
+
     async fn ask_for_vote<RT: AsyncRuntime>(
         &self,
         request: VoteRequest<Group<RT>>,

@@ -93,7 +93,7 @@ where
         (applier, applied): (Arc<A>, Option<EntryId>),
     ) -> io::Result<Self> {
         let config = group_config(failover).validate().map_err(io::Error::other)?;
-        let network = Network::new(transport, log.log().clone());
+        let network = Network::new(transport, log.clone());
         let machine = Machine::new(log.clone(), applier, applied)?;
         let node = Node::new(id, Arc::new(config), network, Storage::new(log), machine);
         let node = node.await.map_err(io::Error::other)?;
@@ -219,6 +219,16 @@ where
     /// The member takes part no more.
     pub async fn let_lead(&self, id: MemberId) -> Result<(), String> {
         self.node.trigger().transfer_leader(id).await.map_err(|error| error.to_string())
+    }
+
+    /// There is a newer checkpoint: entries up to `purge` may go, as far as it has them.
+    ///
+    /// # Errors
+    /// The member takes part no more.
+    pub async fn note_checkpoint(&self, purge: u64) -> Result<(), String> {
+        let trigger = self.node.trigger();
+        trigger.snapshot().await.map_err(|error| error.to_string())?;
+        trigger.purge_log(purge).await.map_err(|error| error.to_string())
     }
 
     /// Whether the member tries to lead when it hears of no leader.

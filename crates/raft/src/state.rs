@@ -22,7 +22,7 @@
 use crate::entry::Member;
 use crate::frame::{decode_members, encode_members, reign};
 use crate::types::{EntryId, LeaderId, MemberId, Vote};
-use ladon_log::crc32c;
+use ladon_log::{Meta, crc32c};
 use ladon_platform::{Disk, DiskFile};
 use ladon_record::Lsn;
 use openraft::Membership;
@@ -90,6 +90,26 @@ impl GroupState {
     /// As [`GroupState::open`].
     pub fn member_of(disk: &dyn Disk, dir: &Path, dir_id: u64) -> io::Result<MemberId> {
         GroupState::kept(disk, dir, dir_id).map(|kept| kept.member)
+    }
+
+    /// The directory gets the identity that the file `meta` has, which may be another one: what the
+    /// member must not forget is the same.
+    ///
+    /// # Errors
+    /// As [`GroupState::open`].
+    pub(crate) fn adopt(disk: &dyn Disk, dir: &Path, meta: &Path) -> io::Result<()> {
+        let wrong = || {
+            let text = format!("{} is no data directory's meta file", meta.display());
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        };
+        let bytes = read(disk, meta)?.ok_or_else(wrong)?;
+        let meta = Meta::decode(&bytes).map_err(|_| wrong())?;
+        let path = dir.join("group");
+        let Some(bytes) = read(disk, &path)? else { return Ok(()) };
+        // The identity stands in its header; a checksum tells whether the rest is whole.
+        let before = bytes.get(16..24).and_then(|id| id.try_into().ok()).map(u64::from_le_bytes);
+        let kept = GroupState::kept(disk, dir, before.unwrap_or_default())?;
+        disk.replace(&path, &dir.join("group.tmp"), &encode_group(&kept, meta.dir_id))
     }
 
     fn kept(disk: &dyn Disk, dir: &Path, dir_id: u64) -> io::Result<Kept> {

@@ -5,10 +5,13 @@
 //!   1 append    vote, previous, committed, count u16, each: from u64, length u32, frames of the log
 //!   2 vote      vote, last, flags u8 (1: the leader has asked for it, 2: only a question)
 //!   3 transfer  vote, to u64, last
+//!   4 snapshot  vote, end u64, files u32, each: length u16, name, bytes u64
+//!   5 part      file u32, at u64, bytes
+//!   6 end       vote, index u64, term u64, members (frame.rs)
 //! answer:    what u8
 //!   1 appended;  2 appended up to: id;  3 conflict;  4 higher vote: vote
 //!   5 vote      vote, granted u8, last
-//!   6 transfer  understood u8
+//!   6 transfer  understood u8;  7 taken
 //! vote:      term u64, for u64, of a leader u8
 //! id:        is there u8, and if so: index u64, term u64
 //! ```
@@ -17,7 +20,7 @@
 //! are there.
 
 use crate::entry::Entry;
-use crate::frame::{BadEntry, reign};
+use crate::frame::{BadEntry, decode_members, encode_members, reign};
 use crate::network::{Request, Response};
 use crate::types::{EntryId, LeaderId, Vote};
 use bytes::Bytes;
@@ -72,6 +75,31 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
             out.extend_from_slice(&to.to_le_bytes());
             put_id(&mut out, last);
         }
+        Request::SnapshotBegin { vote, end, files } => {
+            out.push(4);
+            put_vote(&mut out, vote);
+            out.extend_from_slice(&end.0.to_le_bytes());
+            out.extend_from_slice(&(files.len() as u32).to_le_bytes());
+            for (name, bytes) in files {
+                out.extend_from_slice(&(name.len() as u16).to_le_bytes());
+                out.extend_from_slice(name.as_bytes());
+                out.extend_from_slice(&bytes.to_le_bytes());
+            }
+        }
+        Request::SnapshotPart { file, at, bytes } => {
+            out.reserve(16 + bytes.len());
+            out.push(5);
+            out.extend_from_slice(&file.to_le_bytes());
+            out.extend_from_slice(&at.to_le_bytes());
+            out.extend_from_slice(bytes);
+        }
+        Request::SnapshotEnd { vote, members: (id, members) } => {
+            out.push(6);
+            put_vote(&mut out, vote);
+            out.extend_from_slice(&id.index.to_le_bytes());
+            out.extend_from_slice(&id.leader_id.term.to_le_bytes());
+            encode_members(members, &mut out);
+        }
     }
     out
 }
@@ -102,6 +130,29 @@ pub fn decode_request(bytes: &Bytes) -> Result<Request, BadMessage> {
             Request::Vote { vote, last, is_transfer, is_question }
         }
         3 => Request::Transfer { from: rest.vote()?, to: rest.u64()?, last: rest.id()? },
+        4 => {
+            let (vote, end) = (rest.vote()?, Lsn(rest.u64()?));
+            let mut files = Vec::new();
+            for _ in 0..rest.u32()? {
+                let length = rest.u16()?;
+                let name = rest.part(length.into())?;
+                let name = str::from_utf8(&name).map_err(|_| BadMessage::Unknown("name"))?;
+                files.push((name.to_owned(), rest.u64()?));
+            }
+            Request::SnapshotBegin { vote, end, files }
+        }
+        5 => {
+            let (file, at) = (rest.u32()?, rest.u64()?);
+            let bytes = rest.part(rest.all.len() - rest.at)?;
+            Request::SnapshotPart { file, at, bytes }
+        }
+        6 => {
+            let vote = rest.vote()?;
+            let (index, term) = (rest.u64()?, rest.u64()?);
+            let members = rest.part(rest.all.len() - rest.at)?;
+            let members = decode_members(&members)?;
+            Request::SnapshotEnd { vote, members: (EntryId::new(reign(term), index), members) }
+        }
         _ => return Err(BadMessage::Unknown("question")),
     };
     rest.end().map(|()| request)
@@ -128,6 +179,7 @@ pub fn encode_response(response: &Response) -> Vec<u8> {
             put_id(&mut out, last);
         }
         Response::Transfer(understood) => out.extend_from_slice(&[6, u8::from(*understood)]),
+        Response::SnapshotTaken => out.push(7),
     }
     out
 }
@@ -145,6 +197,7 @@ pub fn decode_response(bytes: &Bytes) -> Result<Response, BadMessage> {
         4 => Response::HigherVote(rest.vote()?),
         5 => Response::Vote { vote: rest.vote()?, granted: rest.flag()?, last: rest.id()? },
         6 => Response::Transfer(rest.flag()?),
+        7 => Response::SnapshotTaken,
         _ => return Err(BadMessage::Unknown("answer")),
     };
     rest.end().map(|()| response)
@@ -232,7 +285,7 @@ impl Rest<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Extent, Payload};
+    use crate::entry::{Extent, Member, Payload};
     use crate::frame::encode_entry;
     use ladon_log::frame::{FrameKind, encode_frame};
 
@@ -260,6 +313,9 @@ mod tests {
     }
 
     fn requests() -> Vec<Request> {
+        let files = vec![("meta".to_owned(), 64), ("x.log".to_owned(), u64::MAX)];
+        let member = Member { address: "a:1".to_owned(), ..Member::default() };
+        let members = openraft::Membership::from(std::collections::BTreeMap::from([(3, member)]));
         let entries = vec![entry(0, 100, &[]), entry(1, 141, &[b"one", b""])];
         vec![
             Request::Append { vote: vote(), previous: None, committed: id(2), entries },
@@ -267,6 +323,8 @@ mod tests {
             Request::Vote { vote: vote(), last: id(9), is_transfer: true, is_question: false },
             Request::Vote { vote: vote(), last: None, is_transfer: false, is_question: true },
             Request::Transfer { from: vote(), to: u64::MAX, last: id(0) },
+            Request::SnapshotBegin { vote: vote(), end: Lsn(77), files },
+            Request::SnapshotEnd { vote: vote(), members: (id(4).unwrap(), members) },
         ]
     }
 
@@ -278,6 +336,7 @@ mod tests {
             Response::HigherVote(vote()),
             Response::Vote { vote: vote(), granted: true, last: None },
             Response::Transfer(false),
+            Response::SnapshotTaken,
         ]
     }
 
@@ -299,6 +358,14 @@ mod tests {
                 assert!(decode_response(&bytes.slice(..cut)).is_err(), "{cut} bytes");
             }
         }
+    }
+
+    #[test]
+    fn a_part_of_a_file_is_all_that_follows() {
+        let part = Request::SnapshotPart { file: 3, at: 1 << 33, bytes: Bytes::from("abc") };
+        let bytes = Bytes::from(encode_request(&part));
+        assert_eq!(decode_request(&bytes).unwrap(), part);
+        assert!(decode_request(&bytes.slice(..12)).is_err());
     }
 
     #[test]

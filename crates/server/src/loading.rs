@@ -23,7 +23,7 @@ use ladon_kernel::limits;
 use ladon_kernel::loading::Loading;
 use ladon_kernel::shared::Shared;
 use ladon_log::{DataDir, Log, LogOptions, Progress};
-use ladon_platform::SystemDisk;
+use ladon_platform::{Disk, SystemDisk};
 use ladon_raft::GroupState;
 use ladon_record::{Gate, Lsn};
 use ladon_settings::Settings;
@@ -107,6 +107,10 @@ fn open(shared: &Shared, noted: &Loading) -> Result<Recovered, RunError> {
     let (events, syncs) = (Arc::clone(&shared.latency_events), Arc::clone(&shared.sync_times));
     let disk = TimedDisk::new(SystemDisk, Arc::clone(clock), events, syncs);
     let (data, seed) = (settings.data(), random_u64());
+    if settings.cluster_enabled() {
+        let finished = finish_incoming(Path::new(&data));
+        finished.map_err(starting("the node of a cluster"))?;
+    }
     let dir = DataDir::open(Arc::new(disk), Arc::clone(clock), Path::new(&data), options, seed)?;
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let shown = Mutex::new(Instant::now());
@@ -128,6 +132,17 @@ fn open(shared: &Shared, noted: &Loading) -> Result<Recovered, RunError> {
     let prepare = |keyspace: &Keyspace| limits::apply(keyspace, settings);
     let group = group_state(settings, &dir).map_err(starting("the node's part of its cluster"))?;
     Ok(recover(dir, databases(settings), clock.unix_ms(), workers, prepare, &progress, group)?)
+}
+
+/// Another member's data may have come as a whole, and not be in its place.
+fn finish_incoming(dir: &Path) -> io::Result<()> {
+    let disk = Arc::new(SystemDisk) as Arc<dyn Disk>;
+    disk.create_dir_all(dir)?;
+    let _lock = disk.lock(&dir.join("LOCK"))?;
+    if ladon_raft::finish_incoming(&disk, dir)? {
+        tracing::info!("this directory has another member's data from now on");
+    }
+    Ok(())
 }
 
 /// What a node of a cluster must not forget. The directory of one is not for another server, which

@@ -172,7 +172,7 @@ pub fn run(
 enum Event {
     /// The server has to stop.
     Stop,
-    /// The data has what the cluster has not, and must be read anew.
+    /// The data must be read anew: it has what the cluster has not, or another node's takes its place.
     Diverged,
 }
 
@@ -241,7 +241,7 @@ impl Server {
         });
         if let Some(membership) = &mut self.membership {
             let standing = membership.begin(self.node.shared(), recovered, move |ended| {
-                if let Ok(Ended::Diverged) = ended {
+                if let Ok(Ended::Diverged | Ended::Replaced) = ended {
                     drop(sender.send(Event::Diverged));
                 }
             })?;

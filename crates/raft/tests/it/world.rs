@@ -523,7 +523,7 @@ fn recover(
     let config =
         Arc::new(group_config(Duration::from_millis(300)).validate().map_err(io::Error::other)?);
     let postman = Arc::new(Postman { from: id, post: post.clone() });
-    let network = Network::new(postman, log.clone());
+    let network = Network::new(postman, group_log.clone());
     let machine = Machine::new(group_log.clone(), seen.clone(), committed)?;
     let storage = Storage::new(group_log.clone());
     let node = runtime.block_on(Node::new(id, config, network, storage, machine));

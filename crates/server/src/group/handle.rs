@@ -9,7 +9,7 @@ use ladon_raft::GroupLog;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
@@ -179,14 +179,13 @@ impl Cluster for Handle {
             // Who asked may wait no more.
             answer: Box::new(move |answer| drop(sender.send(answer))),
         };
-        let gone = |_| "the node stops".to_owned();
         self.orders.send(asked).map_err(|_| "the node stops".to_owned())?;
         match answer.recv_timeout(ORDER_TIME) {
             Ok(answer) => answer,
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+            Err(RecvTimeoutError::Timeout) => {
                 Err(format!("it is not done after {} s, and may still be", ORDER_TIME.as_secs()))
             }
-            Err(error) => Err(error).map_err(gone),
+            Err(RecvTimeoutError::Disconnected) => Err("the node stops".to_owned()),
         }
     }
 }

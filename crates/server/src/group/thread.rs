@@ -39,6 +39,10 @@ const PROPOSE_EVERY: Duration = Duration::from_millis(5);
 const QUIET: Duration = Duration::from_millis(50);
 /// A member that lacks no more than this may vote.
 const NEAR_BYTES: u64 = 1 << 20;
+/// Log in front of a checkpoint that is kept for members who are behind; who is further behind gets
+/// the checkpoint.
+const KEPT_BYTES: u64 = 64 << 20;
+const LOOK_FOR_CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// How often to look for members that may vote.
 const LOOK_FOR_NEAR_EVERY: Duration = Duration::from_millis(100);
 
@@ -58,6 +62,8 @@ pub(crate) enum Ended {
     Stopped,
     /// The data has what the group has not, and must be read anew.
     Diverged,
+    /// Another member's data has come, and takes the place of this one's.
+    Replaced,
 }
 
 /// What goes on while the node is a member.
@@ -72,12 +78,16 @@ struct Sitting {
     /// What was proposed last, and when.
     proposed: (Lsn, Instant),
     looked_for_near: Instant,
+    looked_for_checkpoint: Instant,
     quiet_since: Instant,
     /// The leader answers for the group no more, because another one is to lead.
     hands_over: Arc<AtomicBool>,
     is_promoting: Arc<AtomicBool>,
     numbers: Arc<AtomicU64>,
     elects_from: Option<Instant>,
+    replaced: Arc<AtomicBool>,
+    /// What the last checkpoint needs that the group knows of.
+    checkpoint: Lsn,
 }
 
 /// Runs until it is told to end.
@@ -130,7 +140,7 @@ async fn take_part(
         );
         handle.rewinds(to.0.saturating_sub(from.0));
     }
-    *answers.node.lock() = None;
+    answers.end();
     sitting.shared.role.set(Role::Follows);
     sitting.log.answer_for_group_until(0);
     sitting.seat.leave().await;
@@ -211,8 +221,9 @@ async fn sit_down(
     let lease = ladon_raft::lease(failover);
     let elects_from = may_have_promised.then(|| Instant::now() + lease + lease / 5);
     seat.may_stand(elects_from.is_none());
-    *answers.silent_until.lock() = elects_from;
-    *answers.node.lock() = Some(seat.node().clone());
+    let replaced = Arc::new(AtomicBool::new(false));
+    let signals = (Arc::clone(&replaced), Arc::clone(&wake));
+    answers.begin(seat.node().clone(), Arc::clone(&group_log), elects_from, signals);
     if id == 1 && !seat.has_begun().await.map_err(io::Error::other)? {
         let (address, client) = (handle.address.clone(), handle.client.clone());
         let member = Member { address, client, is_witness: false };
@@ -230,11 +241,14 @@ async fn sit_down(
         failover,
         proposed: (Lsn::ZERO, now),
         looked_for_near: now,
+        looked_for_checkpoint: now,
         quiet_since: now,
         hands_over: Arc::default(),
         is_promoting: Arc::default(),
         numbers: Arc::default(),
         elects_from,
+        replaced,
+        checkpoint: Lsn::ZERO,
     })
 }
 
@@ -258,6 +272,11 @@ impl Sitting {
             if self.standing.diverged().is_some() {
                 return Ended::Diverged;
             }
+            if self.replaced.load(SeqCst) {
+                // Who has sent it is still to hear that it is here.
+                tokio::time::sleep(QUIET).await;
+                return Ended::Replaced;
+            }
             self.group_log.serve();
             let now = self.seat.now();
             if let Some(why) = &now.stopped {
@@ -267,6 +286,7 @@ impl Sitting {
             self.take_role(&now);
             self.propose(&now).await;
             self.look_for_near(&now);
+            self.look_for_checkpoint().await;
             // The connections and the library run on this thread too.
             tokio::task::yield_now().await;
         }
@@ -330,6 +350,23 @@ impl Sitting {
             self.proposed = (self.log.reserved(), Instant::now());
             // If it takes part no more, its state says so.
             let _ = self.seat.propose().await;
+        }
+    }
+
+    /// Entries that a checkpoint holds may go, but for some that members lack who are a little
+    /// behind.
+    async fn look_for_checkpoint(&mut self) {
+        if self.looked_for_checkpoint.elapsed() < LOOK_FOR_CHECKPOINT_EVERY {
+            return;
+        }
+        self.looked_for_checkpoint = Instant::now();
+        let newest = self.log.last_checkpoint().map_or(Lsn::ZERO, |info| info.newest);
+        if newest > self.checkpoint {
+            self.checkpoint = newest;
+            let kept = Lsn(newest.0.saturating_sub(KEPT_BYTES));
+            let purge = self.group_log.covering(kept).map_or(0, |entry| entry.index);
+            // If it takes part no more, its state says so.
+            let _ = self.seat.note_checkpoint(purge).await;
         }
     }
 
