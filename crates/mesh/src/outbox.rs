@@ -3,6 +3,7 @@
 use crate::frame::{
     ALIVE, ANSWER, BODY_BYTES_MAX, FAILURE, GIVEN_UP, HEAD_BYTES, Head, LARGE_MAX, MORE, REFUSAL,
 };
+use crate::memory;
 use bytes::{Buf as _, Bytes};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -20,6 +21,12 @@ pub(crate) struct Outgoing {
     bytes: usize,
     /// Released once the last byte is on its way.
     _held: Vec<OwnedSemaphorePermit>,
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        memory::free(std::mem::take(&mut self.body), self.bytes);
+    }
 }
 
 impl Outgoing {
