@@ -266,11 +266,8 @@ mod tests {
         (1..4).for_each(|id| outbox.push(question(id, 2 * BODY_BYTES_MAX)));
         outbox.push(question(4, 9 * BODY_BYTES_MAX));
         let mut order = Vec::new();
-        loop {
-            match filled(&outbox)[..] {
-                [(id, _, _)] => order.push(id),
-                _ => break,
-            }
+        while let [(id, _, _)] = filled(&outbox)[..] {
+            order.push(id);
         }
         // The third waits for the end of one of both before; the fourth has to be alone.
         assert_eq!(order, [1, 2, 1, 2, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4]);
