@@ -1,11 +1,13 @@
 //! The end of a link that answers.
 
-use crate::frame::BadFrame;
+use crate::frame::{BODY_BYTES_MAX, BadFrame};
 use crate::identity::{Identity, Peer};
 use crate::inbox::{Inbox, Message, Side};
+use crate::memory;
 use crate::mesh::{Inner, Service};
 use crate::outbox::{Outbox, Outgoing};
 use crate::pump::{self, Ended, READ_BYTES, Turn};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,6 +28,17 @@ struct Answering<V> {
     questions: Arc<Semaphore>,
     /// Of those that have several frames.
     bytes: Arc<Semaphore>,
+}
+
+/// A question's body, so that the service does not give back its memory.
+struct Kept(Bytes);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let body = std::mem::take(&mut self.0);
+        let length = body.len();
+        memory::free(body, length);
+    }
 }
 
 /// Answers until the link ends, at the latest when `ends` gives a text. What the service has not
@@ -111,6 +124,8 @@ impl<V: Service> Answering<V> {
                 let answering = self.clone();
                 let task = async move {
                     let peer = &answering.peer;
+                    // The service's own part of it is mostly dropped earlier.
+                    let kept = (body.len() > BODY_BYTES_MAX).then(|| Kept(body.clone()));
                     let mut answer = answering.service.answer(peer, kind, group, body).await;
                     let limit = answering.mesh.limits.message_bytes_max;
                     if let Ok(long) = &answer
@@ -118,6 +133,7 @@ impl<V: Service> Answering<V> {
                     {
                         answer = Err(format!("an answer of {} bytes is too long", long.len()));
                     }
+                    drop(kept);
                     answering.running.lock().remove(&id);
                     answering.outbox.push(Outgoing::answer((kind, group, id), answer, held));
                 };

@@ -5,6 +5,7 @@ use crate::frame::{
     ALIVE, ANSWER, BadFrame, FAILURE, FIRST_SERVICE_KIND, GIVEN_UP, HEAD_BYTES, Head, LARGE_MAX,
     MORE, REFUSAL,
 };
+use crate::memory;
 use bytes::Bytes;
 
 /// Which end of a link this is. Who has connected asks, the other one answers.
@@ -50,6 +51,20 @@ pub enum Message {
 struct Part {
     head: Head,
     bytes: Vec<u8>,
+}
+
+impl Part {
+    fn new(head: Head) -> Part {
+        Part { head, bytes: Vec::new() }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        let length = bytes.len();
+        memory::free(bytes, length);
+    }
 }
 
 /// Bytes at most.
@@ -122,7 +137,7 @@ impl Inbox {
             }
             let Some(now) = &mut self.now else { continue };
             let taken = input.split_off(..input.len().min(self.left)).unwrap_or_default();
-            now.bytes.extend_from_slice(taken);
+            memory::append(&mut now.bytes, taken, self.sizes.message);
             self.left -= taken.len();
             if self.left > 0 {
                 return Ok(None);
@@ -144,7 +159,7 @@ impl Inbox {
                 if head.kind != GIVEN_UP {
                     self.parts.push(part);
                 }
-                Part { head, bytes: Vec::new() }
+                Part::new(head)
             }
             Some(part) => {
                 let is_end = head.flags & FAILURE != 0 && part.head.flags & FAILURE == 0;
@@ -152,12 +167,12 @@ impl Inbox {
                     && (part.head.flags | MORE) == (head.flags | MORE);
                 match (is_end, is_same) {
                     // The rest of the answer will not come.
-                    (true, _) => Part { head, bytes: Vec::new() },
+                    (true, _) => Part::new(head),
                     (_, true) => part,
                     _ => return Err(BadFrame::Mixed(head.id)),
                 }
             }
-            None => Part { head, bytes: Vec::new() },
+            None => Part::new(head),
         };
         part.head = head;
         if head.flags & MORE != 0 && self.parts.len() >= LARGE_MAX {
@@ -205,19 +220,20 @@ impl Inbox {
 
     /// A frame is here; its message, if this was the last one.
     fn end(&mut self) -> Option<Message> {
-        let part = self.now.take()?;
+        let mut part = self.now.take()?;
         let Head { kind, flags, group, id, .. } = part.head;
         if flags & MORE != 0 {
             self.parts.push(part);
             return None;
         }
+        let bytes = std::mem::take(&mut part.bytes);
         Some(match kind {
             ALIVE => Message::Alive,
             GIVEN_UP => Message::GivenUp(id),
-            REFUSAL => Message::Refusal(text_of(&part.bytes)),
-            _ if flags & FAILURE != 0 => Message::Answer { id, body: Err(text_of(&part.bytes)) },
-            _ if flags & ANSWER != 0 => Message::Answer { id, body: Ok(part.bytes.into()) },
-            _ => Message::Question { kind, group, id, body: part.bytes.into() },
+            REFUSAL => Message::Refusal(text_of(&bytes)),
+            _ if flags & FAILURE != 0 => Message::Answer { id, body: Err(text_of(&bytes)) },
+            _ if flags & ANSWER != 0 => Message::Answer { id, body: Ok(bytes.into()) },
+            _ => Message::Question { kind, group, id, body: bytes.into() },
         })
     }
 }

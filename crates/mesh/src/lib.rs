@@ -27,6 +27,7 @@ mod identity;
 mod inbox;
 mod link;
 mod listen;
+mod memory;
 mod mesh;
 mod outbox;
 mod pump;

@@ -3,6 +3,7 @@
 use crate::frame::{
     ALIVE, ANSWER, BODY_BYTES_MAX, FAILURE, GIVEN_UP, HEAD_BYTES, Head, LARGE_MAX, MORE, REFUSAL,
 };
+use crate::memory;
 use bytes::{Buf as _, Bytes};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -20,6 +21,12 @@ pub(crate) struct Outgoing {
     bytes: usize,
     /// Released once the last byte is on its way.
     _held: Vec<OwnedSemaphorePermit>,
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        memory::free(std::mem::take(&mut self.body), self.bytes);
+    }
 }
 
 impl Outgoing {
@@ -259,11 +266,8 @@ mod tests {
         (1..4).for_each(|id| outbox.push(question(id, 2 * BODY_BYTES_MAX)));
         outbox.push(question(4, 9 * BODY_BYTES_MAX));
         let mut order = Vec::new();
-        loop {
-            match filled(&outbox)[..] {
-                [(id, _, _)] => order.push(id),
-                _ => break,
-            }
+        while let [(id, _, _)] = filled(&outbox)[..] {
+            order.push(id);
         }
         // The third waits for the end of one of both before; the fourth has to be alone.
         assert_eq!(order, [1, 2, 1, 2, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4]);

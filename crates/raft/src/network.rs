@@ -195,6 +195,8 @@ pub struct Link<T> {
     member: Member,
     log: Arc<GroupLog>,
     bytes: LogBytes,
+    /// The last entry that the other member has said to have on its disk.
+    has: Option<u64>,
 }
 
 impl<T: Transport, RT: AsyncRuntime> RaftNetworkFactory<Group<RT>> for Network<T> {
@@ -203,7 +205,7 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkFactory<Group<RT>> for Network<T
     async fn new_client(&mut self, to: MemberId, member: &Member) -> Link<T> {
         let (log, transport) = (self.log.clone(), self.transport.clone());
         let bytes = LogBytes::new(log.log().clone());
-        Link { transport, to, member: member.clone(), log, bytes }
+        Link { transport, to, member: member.clone(), log, bytes, has: None }
     }
 }
 
@@ -223,6 +225,19 @@ impl<T: Transport> Link<T> {
     ) -> Result<Response, RPCError<Group<RT>>> {
         let asked = self.transport.ask(self.to, &self.member, request).await;
         asked.map_err(|error| unreachable(&error))
+    }
+
+    /// A member that lacks what it had on its disk counts as absent: the library would stop this node.
+    fn must_not_lack(&self, entry: Option<EntryId>) -> io::Result<()> {
+        let index = entry.map(|entry| entry.index);
+        if index.is_none() || index > self.has {
+            return Ok(());
+        }
+        Err(io::Error::other(format!(
+            "member {} lacks the entry {index:?}, which it had on its disk: its directory was lost, or \
+             is an old one; it has to be replaced by a new member",
+            self.to
+        )))
     }
 
     /// The log's bytes for as many of these entries as fit into a message.
@@ -260,11 +275,21 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkV2<Group<RT>> for Link<T> {
         let is_all = entries.len() == wanted;
         let request =
             Request::Append { vote, previous: prev_log_id, committed: leader_commit, entries };
+        let reached = sent.or(prev_log_id).map(|id| id.index);
         Ok(match self.ask(request).await? {
-            Response::Appended if is_all => AppendEntriesResponse::Success,
-            Response::Appended => AppendEntriesResponse::PartialSuccess(sent),
+            Response::Appended => {
+                self.has = self.has.max(reached);
+                if is_all {
+                    AppendEntriesResponse::Success
+                } else {
+                    AppendEntriesResponse::PartialSuccess(sent)
+                }
+            }
             Response::AppendedUpTo(upto) => AppendEntriesResponse::PartialSuccess(upto),
-            Response::Conflict => AppendEntriesResponse::Conflict,
+            Response::Conflict => {
+                self.must_not_lack(prev_log_id).map_err(|error| unreachable(&error))?;
+                AppendEntriesResponse::Conflict
+            }
             Response::HigherVote(vote) => AppendEntriesResponse::HigherVote(vote),
             other => return Err(confused(&other)),
         })
@@ -323,7 +348,7 @@ impl<T: Transport> Link<T> {
     /// Sends this member's newest checkpoint and the log behind it. The newest one may be newer than
     /// the library knows. Returns the vote of the other member.
     async fn send_snapshot<RT: AsyncRuntime>(&mut self, vote: Vote) -> io::Result<Vote> {
-        let (mut copy, _, members) = self.log.begin_copy()?;
+        let (mut copy, last, members) = self.log.begin_copy()?;
         let files: Vec<DataFile> =
             copy.files().iter().map(|file| (file.name.clone(), file.bytes)).collect();
         let (end, names) = (copy.end(), files.clone());
@@ -347,6 +372,9 @@ impl<T: Transport> Link<T> {
             }
         }
         let higher = self.send_part(Request::SnapshotEnd { vote, members }).await?;
+        if higher.is_none() {
+            self.has = self.has.max(Some(last.index));
+        }
         Ok(higher.unwrap_or(vote))
     }
 

@@ -136,7 +136,9 @@ pub fn run(
     let _port = open_port(port_listeners, &operations)?;
     start_touching_memory()?;
 
-    let mut server = Server { settings, stop, listening, operations, node, membership };
+    let dropper = parts.dropper.clone();
+    let mut server =
+        Server { settings, stop, listening, operations, node, membership, dropper };
     let mut io_threads = Some(io_threads);
     let mut progress = progress;
     let ready = |server: &Server, keys: u64, recovery: &Duration| {
@@ -184,6 +186,7 @@ struct Server {
     operations: State,
     node: Arc<Node>,
     membership: Option<Membership>,
+    dropper: Dropper,
 }
 
 /// The data of a server, and the threads that work on it.
@@ -240,7 +243,8 @@ impl Server {
             move || drop(sender.send(Event::Stop))
         });
         if let Some(membership) = &mut self.membership {
-            let standing = membership.begin(self.node.shared(), recovered, move |ended| {
+            let dropper = self.dropper.clone();
+            let standing = membership.begin(self.node.shared(), recovered, dropper, move |ended| {
                 if let Ok(Ended::Diverged | Ended::Replaced) = ended {
                     drop(sender.send(Event::Diverged));
                 }

@@ -3,6 +3,7 @@
 use super::handle::{Asked, Handle};
 use super::standing::Standing;
 use super::thread::{self, Ended, Place};
+use crate::dropper::Dropper;
 use crate::recovery::{Recovered, RecoveredGroup};
 use crate::run::{RunError, starting};
 use ladon_kernel::cluster::{Cluster, Order};
@@ -93,6 +94,7 @@ impl Membership {
         &mut self,
         shared: &Arc<Shared>,
         recovered: &mut Recovered,
+        dropper: Dropper,
         then: impl FnOnce(io::Result<Ended>) + Send + 'static,
     ) -> Result<Arc<Standing>, RunError> {
         let RecoveredGroup { index, state, has } = match recovered.group.take() {
@@ -104,7 +106,7 @@ impl Membership {
         shared.role.set(if is_member { Role::Follows } else { Role::Outside });
         keyspace.set_follower(true);
         log.set_follower(true);
-        let standing = Standing::new(Arc::clone(shared), keyspace, Arc::clone(&log), has);
+        let standing = Standing::new(Arc::clone(shared), keyspace, Arc::clone(&log), (has, dropper));
         let (shared, stood) = (Arc::clone(shared), Arc::clone(&standing));
         let place = Place { shared, log, standing: stood, index, state };
         let (handle, listener) = (Arc::clone(&self.handle), Arc::clone(&self.listener));

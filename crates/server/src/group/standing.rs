@@ -12,6 +12,7 @@
 //! entry comes.
 
 use crate::checkpoint_run::Applied;
+use crate::dropper::Dropper;
 use ladon_engine::{Keyspace, Scratch};
 use ladon_kernel::message::Message;
 use ladon_kernel::role::Role;
@@ -37,6 +38,8 @@ pub(crate) struct Standing {
     shared: Arc<Shared>,
     keyspace: Arc<Keyspace>,
     log: Arc<Log>,
+    /// Frees large values: this thread has to be heard of.
+    dropper: Dropper,
     inner: Mutex<Inner>,
 }
 
@@ -60,7 +63,7 @@ impl Standing {
         shared: Arc<Shared>,
         keyspace: Arc<Keyspace>,
         log: Arc<Log>,
-        has: Lsn,
+        (has, dropper): (Lsn, Dropper),
     ) -> Arc<Standing> {
         let inner = Inner {
             bytes: LogBytes::new(Arc::clone(&log)),
@@ -71,7 +74,7 @@ impl Standing {
             writes: false,
             diverged: None,
         };
-        Arc::new(Standing { shared, keyspace, log, inner: Mutex::new(inner) })
+        Arc::new(Standing { shared, keyspace, log, dropper, inner: Mutex::new(inner) })
     }
 
     /// Whether the node leads and has everything that the group committed before.
@@ -149,7 +152,9 @@ impl Standing {
     fn hand_over(&self, scratch: &mut Scratch) {
         let counters = std::mem::take(&mut scratch.counters);
         self.keyspace.add_used_bytes(counters.bytes_delta);
-        drop(std::mem::take(&mut scratch.garbage));
+        if !scratch.garbage.is_empty() {
+            self.dropper.drop_later(std::mem::take(&mut scratch.garbage));
+        }
         if !scratch.ready.is_empty() {
             let ready = std::mem::take(&mut scratch.ready);
             if let Some(thread) = self.shared.threads.first() {

@@ -82,8 +82,8 @@ impl Answers {
     /// Takes another member's data, part by part. Returns `None` if the request is about something
     /// else.
     fn take_data(&self, request: &Request) -> Option<Result<Response, String>> {
-        let mut seated = self.seated.lock();
-        let seated = seated.as_mut()?;
+        let mut all = self.seated.lock();
+        let seated = all.as_mut()?;
         let taken = match request {
             Request::SnapshotBegin { vote, end, files } => seated.begin_data(vote, *end, files),
             Request::SnapshotPart { file, at, bytes } => match &mut seated.incoming {
@@ -96,10 +96,15 @@ impl Answers {
             Request::SnapshotEnd { vote, members } => seated.end_data(vote, members),
             _ => return None,
         };
-        Some(taken.map_err(|error| {
+        let taken = taken.map_err(|error| {
             seated.incoming = None;
             error.to_string()
-        }))
+        });
+        if seated.replaced.load(SeqCst) {
+            // What this node has in memory is not what it has said to have.
+            *all = None;
+        }
+        Some(taken)
     }
 }
 
