@@ -52,7 +52,8 @@ fn bad(text: impl Into<String>) -> io::Error {
 
 /// Whether a member's data may have a file of this name.
 fn is_of_data(name: &str) -> bool {
-    let is_position = |digits: &str| digits.len() == 20 && digits.bytes().all(|b| b.is_ascii_digit());
+    let is_position =
+        |digits: &str| digits.len() == 20 && digits.bytes().all(|b| b.is_ascii_digit());
     name == "meta"
         || name.strip_suffix(".log").is_some_and(is_position)
         || name.strip_suffix(".checkpoint").is_some_and(is_position)
@@ -182,7 +183,8 @@ pub fn finish_incoming(disk: &Arc<dyn Disk>, dir: &Path) -> io::Result<bool> {
     let coming: Vec<PathBuf> = files.iter().map(|(name, _)| at(name)).collect();
     for old in disk.list(dir)? {
         let name = old.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_data = is_of_data(&name) && name != "meta" || name == "log-end" || name == "committed";
+        let is_data =
+            is_of_data(&name) && name != "meta" || name == "log-end" || name == "committed";
         let has_come = coming.contains(&old) && !is_here(&at(&format!("{name}{SUFFIX}")))?;
         if is_data && !has_come {
             remove(&**disk, &old)?;

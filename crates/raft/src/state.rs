@@ -6,7 +6,7 @@
 //!  | magic  | format | zeros | dir id | term | for  | flags | member   | body's | crc | body
 //!  | 8 bytes| u32    |       | u64    | u64  | u64  | u64   | u64      | crc    |     |
 //!
-//!  body: id of the cluster (16 bytes), then for each of the last two changes of the members, the newest first:
+//!  body: id of the cluster (16 bytes), then for each of the last changes of the members, the newest first:
 //!        index u64, term u64, length u32, members (frame.rs)
 //!
 //! committed:
@@ -39,8 +39,9 @@ const HEAD_BYTES: usize = 64;
 const THERE_IS_A_VOTE: u64 = 1;
 const OF_A_LEADER: u64 = 2;
 
-/// How many changes of the members are kept: at most one of them is not committed.
-const CHANGES_KEPT: usize = 2;
+/// How many changes of the members are kept: at most one of them is not committed, and a checkpoint
+/// needs the last one in front of it.
+const CHANGES_KEPT: usize = 16;
 
 /// A change of the members, and the entry that it is.
 pub type MembersChange = (EntryId, Membership<MemberId, Member>);
@@ -204,7 +205,7 @@ impl GroupState {
 
 /// The file's bytes; `None` if there is none.
 fn read(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
-    /// Two changes of some hundred members each fit.
+    /// Sixteen changes of some hundred members each fit.
     const BYTES_MAX: u64 = 1 << 20;
     let file = match disk.open_read_only(path) {
         Ok(file) => file,
@@ -356,7 +357,7 @@ mod tests {
             let found = state.vote().unwrap();
             assert!(expected.contains(&found) && (torn || found == expected[1]));
             assert_eq!((state.cluster(), state.member()), ([3; 16], 4));
-            assert_eq!(state.changes(), [change(3), change(2)]);
+            assert_eq!(state.changes(), [change(3), change(2), change(1)]);
         }
     }
 

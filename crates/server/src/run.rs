@@ -137,8 +137,7 @@ pub fn run(
     start_touching_memory()?;
 
     let dropper = parts.dropper.clone();
-    let mut server =
-        Server { settings, stop, listening, operations, node, membership, dropper };
+    let mut server = Server { settings, stop, listening, operations, node, membership, dropper };
     let mut io_threads = Some(io_threads);
     let mut progress = progress;
     let ready = |server: &Server, keys: u64, recovery: &Duration| {
@@ -244,11 +243,12 @@ impl Server {
         });
         if let Some(membership) = &mut self.membership {
             let dropper = self.dropper.clone();
-            let standing = membership.begin(self.node.shared(), recovered, dropper, move |ended| {
-                if let Ok(Ended::Diverged | Ended::Replaced) = ended {
-                    drop(sender.send(Event::Diverged));
-                }
-            })?;
+            let standing =
+                membership.begin(self.node.shared(), recovered, dropper, move |ended| {
+                    if let Ok(Ended::Diverged | Ended::Replaced) = ended {
+                        drop(sender.send(Event::Diverged));
+                    }
+                })?;
             checkpointer.follows(standing);
         }
         Ok(events)

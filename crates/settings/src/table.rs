@@ -405,6 +405,10 @@ settings! {
         cluster_announce_ip: String = Setting::text("cluster-announce-ip", "").start();
         /// What the nodes of a cluster prove to each other: the same at each of them.
         cluster_secret: Arc<String> = Setting::text("cluster-secret", "").sensitive().start();
+        /// Whether the nodes of a cluster speak TLS with each other: each has a certificate
+        /// (`tls-cert-file`, `tls-key-file`) of the authority in `tls-ca-cert-file`, which has to be the
+        /// cluster's own. `cluster-secret` may be empty then.
+        tls_cluster: bool = Setting::bool("tls-cluster", "no").start();
         /// Milliseconds without a word of its leader after which a cluster's members elect another
         /// one, about: it takes between one and two times as long.
         failover_timeout: u64 = Setting::integer("failover-timeout", 50, 60_000, "300").start();

@@ -29,7 +29,7 @@ pub(crate) struct Handle {
     pub(crate) address: String,
     /// Where clients reach it.
     pub(crate) client: String,
-    secret: Arc<String>,
+    security: Security,
     orders: UnboundedSender<Asked>,
     threads: Arc<[ThreadHandle]>,
     inner: Mutex<Inner>,
@@ -56,15 +56,15 @@ struct Sits {
 impl Handle {
     pub(crate) fn new(
         (address, client): (String, String),
-        secret: Arc<String>,
+        security: Security,
         orders: UnboundedSender<Asked>,
         threads: Arc<[ThreadHandle]>,
     ) -> Arc<Handle> {
-        Arc::new(Handle { address, client, secret, orders, threads, inner: Mutex::default() })
+        Arc::new(Handle { address, client, security, orders, threads, inner: Mutex::default() })
     }
 
     pub(crate) fn security(&self) -> Security {
-        Security::Secret(self.secret.as_bytes().to_vec())
+        self.security.clone()
     }
 
     pub(crate) fn limits(&self) -> Limits {

@@ -6,10 +6,12 @@ use super::thread::{self, Ended, Place};
 use crate::dropper::Dropper;
 use crate::recovery::{Recovered, RecoveredGroup};
 use crate::run::{RunError, starting};
+use crate::tls;
 use ladon_kernel::cluster::{Cluster, Order};
 use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
+use ladon_mesh::Security;
 use ladon_settings::{Endpoint, Settings};
 use std::io;
 use std::net::{TcpListener, ToSocketAddrs as _};
@@ -45,9 +47,19 @@ impl Membership {
         let wrong = |text: &str| {
             starting("the node of a cluster")(io::Error::new(io::ErrorKind::InvalidInput, text))
         };
-        if secret.is_empty() {
-            return Err(wrong("cluster-enabled needs a cluster-secret, the same at all nodes"));
-        }
+        let security = match (settings.tls_cluster(), secret.is_empty()) {
+            (true, true) => Security::Tls(tls::options(settings).load_nodes()?),
+            (true, false) => {
+                let nodes = tls::options(settings).load_nodes()?;
+                Security::SecretOnTls(secret.as_bytes().to_vec(), nodes)
+            }
+            (false, false) => Security::Secret(secret.as_bytes().to_vec()),
+            (false, true) => {
+                let text = "cluster-enabled needs a cluster-secret, the same at all nodes, or \
+                            tls-cluster";
+                return Err(wrong(text));
+            }
+        };
         let endpoints = settings.resp();
         let first = endpoints.iter().find_map(|endpoint| match endpoint {
             Endpoint::Tcp { host, port, .. } => Some((host.clone(), *port)),
@@ -80,7 +92,7 @@ impl Membership {
         };
         let listener = listen(host, mesh_port)?;
         let (sender, orders) = unbounded_channel();
-        let handle = Handle::new((shown(mesh_port), shown(port)), secret, sender, threads);
+        let handle = Handle::new((shown(mesh_port), shown(port)), security, sender, threads);
         let listener = Arc::new(listener);
         Ok(Some(Membership { handle, listener, orders: Some(orders), thread: None }))
     }
@@ -106,7 +118,8 @@ impl Membership {
         shared.role.set(if is_member { Role::Follows } else { Role::Outside });
         keyspace.set_follower(true);
         log.set_follower(true);
-        let standing = Standing::new(Arc::clone(shared), keyspace, Arc::clone(&log), (has, dropper));
+        let standing =
+            Standing::new(Arc::clone(shared), keyspace, Arc::clone(&log), (has, dropper));
         let (shared, stood) = (Arc::clone(shared), Arc::clone(&standing));
         let place = Place { shared, log, standing: stood, index, state };
         let (handle, listener) = (Arc::clone(&self.handle), Arc::clone(&self.listener));

@@ -361,7 +361,9 @@ impl Sitting {
         }
         self.looked_for_checkpoint = Instant::now();
         let newest = self.log.last_checkpoint().map_or(Lsn::ZERO, |info| info.newest);
-        if newest > self.checkpoint {
+        // Without the members as of it, it is no snapshot for the group.
+        let is_known = || matches!(self.group_log.snapshot(), Ok(Some(_)));
+        if newest > self.checkpoint && is_known() {
             self.checkpoint = newest;
             let kept = Lsn(newest.0.saturating_sub(KEPT_BYTES));
             let purge = self.group_log.covering(kept).map_or(0, |entry| entry.index);

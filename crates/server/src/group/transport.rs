@@ -123,7 +123,10 @@ impl Seated {
         if let Some(own) = self.newer_than(vote)? {
             return Ok(Response::HigherVote(own));
         }
-        tracing::info!("this member is far behind: it gets the data of member {}", vote.leader_id.voted_for);
+        tracing::info!(
+            "this member is far behind: it gets the data of member {}",
+            vote.leader_id.voted_for
+        );
         let dir = self.group_log.log().dir();
         let begun = Incoming::begin(Arc::new(SystemDisk), dir, files.to_vec(), end)?;
         self.incoming = Some(begun);
