@@ -5,4 +5,5 @@ mod check;
 mod corpus;
 mod fixtures;
 mod groups;
+mod incoming;
 mod world;
