@@ -318,7 +318,7 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkV2<Group<RT>> for Link<T> {
         cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
         _: RPCOption,
     ) -> Result<SnapshotResponse<Group<RT>>, StreamingError<Group<RT>>> {
-        let sent = std::pin::pin!(self.send_snapshot::<RT>(vote));
+        let sent = std::pin::pin!(self.send_snapshot(vote));
         match select(sent, std::pin::pin!(cancel)).await {
             Either::Left((sent, _)) => sent.map(SnapshotResponse::new).map_err(|error| {
                 StreamingError::Unreachable(Unreachable::new(&AnyError::new(&error)))
@@ -347,7 +347,7 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkV2<Group<RT>> for Link<T> {
 impl<T: Transport> Link<T> {
     /// Sends this member's newest checkpoint and the log behind it. The newest one may be newer than
     /// the library knows. Returns the vote of the other member.
-    async fn send_snapshot<RT: AsyncRuntime>(&mut self, vote: Vote) -> io::Result<Vote> {
+    async fn send_snapshot(&mut self, vote: Vote) -> io::Result<Vote> {
         let (mut copy, last, members) = self.log.begin_copy()?;
         let files: Vec<DataFile> =
             copy.files().iter().map(|file| (file.name.clone(), file.bytes)).collect();

@@ -56,7 +56,7 @@ fn make(disk: &SimDisk, dir: &str, seed: u64, records: &[Vec<u8>]) -> Arc<Log> {
 }
 
 fn records(tag: u8, count: u8) -> Vec<Vec<u8>> {
-    (0..count).map(|number| vec![tag, number].repeat(30)).collect()
+    (0..count).map(|number| [tag, number].repeat(30)).collect()
 }
 
 fn vote() -> Vote {
