@@ -14,7 +14,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::run::random_u64;
+use crate::random::random_u64;
 
 /// Each holds two open files.
 pub(crate) const BACKUPS_MAX: usize = 4;

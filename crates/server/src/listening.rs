@@ -6,7 +6,7 @@
 //! new address wait in the kernel's queue.
 
 use crate::protocol::{ListenerKind, Protocol};
-use crate::run::RunError;
+use crate::run_error::RunError;
 use crate::tls::{self, TlsDoor};
 use ladon_kernel::long::aside_job::{ReadAhead, ReadFiles};
 use ladon_kernel::shared::FollowSettings;

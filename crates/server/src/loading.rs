@@ -12,8 +12,9 @@
 //! with Redis.
 
 use crate::listening::Listening;
+use crate::random::random_u64;
 use crate::recovery::{Recovered, recover};
-use crate::run::{RunError, random_u64, starting};
+use crate::run_error::{RunError, starting};
 use crate::shutdown::StopSignal;
 use crate::timed_disk::TimedDisk;
 use ladon_engine::{Keyspace, KeyspaceOptions};

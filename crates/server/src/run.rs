@@ -4,7 +4,7 @@ use crate::aside::Aside;
 use crate::assembly::{Assembly, dataset, node_over};
 use crate::background::Threads;
 use crate::checkpointer::Checkpointer;
-use crate::configured_users::{self, UsersError};
+use crate::configured_users;
 use crate::dropper::Dropper;
 use crate::exposure;
 use crate::group::{Ended, Membership};
@@ -12,9 +12,11 @@ use crate::io_thread::{Handover, IoThread};
 use crate::listening::{FollowedBy, Listening, bind};
 use crate::loading::{load, nothing_yet};
 use crate::protocol::ListenerKind;
+use crate::random::{random_hex, random_u64};
 use crate::recovery::Recovered;
 use crate::reload::Reload;
 use crate::reports::Reports;
+use crate::run_error::{RunError, starting};
 use crate::shutdown::StopSignal;
 use crate::tls;
 use crate::worker::{Worker, WorkerParts};
@@ -25,66 +27,20 @@ use ladon_kernel::loading::Loading;
 use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::node::Node;
 use ladon_kernel::shared::Shared;
-use ladon_log::{LogError, OpenError, RecoverError, RecoveryReport};
-use ladon_net::{AnyBackend, Backend, BackendChoice, ListenError};
-use ladon_operations::{Listeners, Port, PortError, State};
+use ladon_log::RecoveryReport;
+use ladon_net::{AnyBackend, Backend, BackendChoice};
+use ladon_operations::{Listeners, Port, State};
 use ladon_peers::TcpPeers;
-use ladon_platform::{Clock, Process, SystemClock};
+use ladon_platform::{Process, SystemClock};
 use ladon_settings::{IoBackend, Settings};
-use ladon_tls::{TlsBackend, TlsError};
+use ladon_tls::TlsBackend;
 use parking_lot::Mutex;
 use std::fmt::Write as _;
-use std::io::{self, Read as _};
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use thiserror::Error;
-
-/// Why the server did not start, or did not stop cleanly.
-#[derive(Debug, Error)]
-pub enum RunError {
-    /// The server cannot listen on a socket.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    /// A listening address does not resolve.
-    #[error("cannot listen on {address}: {reason}")]
-    Address {
-        /// The address as written in the settings.
-        address: String,
-        /// Why.
-        reason: String,
-    },
-    /// TLS cannot be used as the settings say.
-    #[error("cannot use TLS: {0}")]
-    Tls(#[from] TlsError),
-    /// The port for operations cannot be opened.
-    #[error(transparent)]
-    Operations(#[from] PortError),
-    /// The data directory cannot be used.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The data cannot be recovered.
-    #[error(transparent)]
-    Recover(#[from] RecoverError),
-    /// The log could not be closed cleanly.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// The users cannot be made.
-    #[error(transparent)]
-    Users(#[from] UsersError),
-    /// A thread or an IO backend cannot be started.
-    #[error("cannot start {what}: {error}")]
-    Start {
-        /// What.
-        what: String,
-        /// The system's answer.
-        error: io::Error,
-    },
-    /// An IO thread ended early.
-    #[error("an IO thread failed: {0}")]
-    Thread(String),
-}
 
 /// What becomes of the server, for whoever supervises its process.
 pub trait Lifecycle {
@@ -529,10 +485,6 @@ impl IoThreads {
     }
 }
 
-pub(crate) fn starting(what: &str) -> impl Fn(io::Error) -> RunError + '_ {
-    move |error| RunError::Start { what: what.to_owned(), error }
-}
-
 fn count_keys(recovered: &Recovered) -> u64 {
     let mut scratch = Scratch::default();
     let mut tx = recovered.keyspace.begin(Locks::All, &mut scratch, 0);
@@ -568,18 +520,4 @@ impl Banner<'_> {
         print!("{banner}");
         let _ = io::Write::flush(&mut io::stdout());
     }
-}
-
-/// Randomness from the system, for values that need not be secret.
-pub fn random_u64() -> u64 {
-    let mut bytes = [0u8; 8];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    match read {
-        Ok(()) => u64::from_ne_bytes(bytes),
-        Err(_) => SystemClock.unix_us() ^ u64::from(std::process::id()) << 40,
-    }
-}
-
-fn random_hex() -> String {
-    (0..3).map(|_| format!("{:016x}", random_u64())).collect::<String>()[..40].to_owned()
 }

@@ -47,11 +47,7 @@ pub(crate) static DIRECTIVES: &[Directive] = &[
     promise(&["rename-command"], None, "Ladon does not rename commands"),
     promise(&["loadmodule"], None, "Ladon loads no modules"),
     promise(&["sentinel"], None, "Ladon is no sentinel"),
-    promise(
-        &["tls-replication", "tls-cluster"],
-        Some("no"),
-        "Ladon replicates nothing and is no cluster yet",
-    ),
+    promise(&["tls-replication"], Some("no"), "Ladon has no replicas outside of clusters yet"),
     harmless(
         &["tls-client-cert-file", "tls-client-key-file", "tls-client-key-file-pass"],
         "Ladon opens no connections with TLS",
@@ -182,14 +178,12 @@ pub(crate) static DIRECTIVES: &[Directive] = &[
             "cluster-announce-bus-port",
             "cluster-announce-hostname",
             "cluster-announce-human-nodename",
-            "cluster-announce-ip",
             "cluster-announce-port",
             "cluster-announce-tls-port",
             "cluster-config-file",
             "cluster-link-sendbuf-limit",
             "cluster-migration-barrier",
             "cluster-node-timeout",
-            "cluster-port",
             "cluster-preferred-endpoint-type",
             "cluster-replica-no-failover",
             "cluster-replica-validity-factor",
@@ -197,7 +191,7 @@ pub(crate) static DIRECTIVES: &[Directive] = &[
             "cluster-slave-no-failover",
             "cluster-slave-validity-factor",
         ],
-        "Ladon is no cluster yet",
+        "Ladon's clusters have one shard, and do not need it",
     ),
 ];
 

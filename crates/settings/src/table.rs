@@ -398,20 +398,20 @@ settings! {
         /// or `ladon cluster add-node` has made it a member of one.
         cluster_enabled: bool = Setting::bool("cluster-enabled", "no").start();
         /// Where the other nodes of the cluster reach this one; 0: the port of `resp`, plus 10000.
-        cluster_port: u16 = Setting::integer("cluster-port", 0, 65535, "0").start();
+        cluster_port: u16 = Setting::integer("cluster-port", 0, 65535, "0").restart();
         /// Host name or IP address under which the other nodes and the clients reach this node, as
         /// the cluster's members and its clients are told. Empty: the first address that the server
         /// listens on, if that is one.
-        cluster_announce_ip: String = Setting::text("cluster-announce-ip", "").start();
+        cluster_announce_ip: String = Setting::text("cluster-announce-ip", "").restart();
         /// What the nodes of a cluster prove to each other: the same at each of them.
-        cluster_secret: Arc<String> = Setting::text("cluster-secret", "").sensitive().start();
+        cluster_secret: Arc<String> = Setting::text("cluster-secret", "").sensitive().restart();
         /// Whether the nodes of a cluster speak TLS with each other: each has a certificate
         /// (`tls-cert-file`, `tls-key-file`) of the authority in `tls-ca-cert-file`, which has to be the
         /// cluster's own. `cluster-secret` may be empty then.
-        tls_cluster: bool = Setting::bool("tls-cluster", "no").start();
+        tls_cluster: bool = Setting::bool("tls-cluster", "no").restart();
         /// Milliseconds without a word of its leader after which a cluster's members elect another
         /// one, about: it takes between one and two times as long.
-        failover_timeout: u64 = Setting::integer("failover-timeout", 50, 60_000, "300").start();
+        failover_timeout: u64 = Setting::integer("failover-timeout", 50, 60_000, "300").restart();
     }
 
     section "Rights and modes" {

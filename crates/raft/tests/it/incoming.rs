@@ -120,7 +120,11 @@ fn a_directory_becomes_another_ones_wholly_or_not_at_all() {
         let found = found.0.into_inner().unwrap();
         assert!(found == own || found == theirs, "seed {seed}: a mixture of {}", found.len());
         assert!(found == theirs || !has_come, "seed {seed}: what had come is not there");
-        if found == own { kept += 1 } else { taken += 1 }
+        if found == own {
+            kept += 1
+        } else {
+            taken += 1
+        }
         let _ = finished;
     }
     assert!(kept > 30 && taken > 30, "{kept} kept, {taken} taken");

@@ -5,7 +5,7 @@ use super::standing::Standing;
 use super::thread::{self, Ended, Place};
 use crate::dropper::Dropper;
 use crate::recovery::{Recovered, RecoveredGroup};
-use crate::run::{RunError, starting};
+use crate::run_error::{RunError, starting};
 use crate::tls;
 use ladon_kernel::cluster::{Cluster, Order};
 use ladon_kernel::message::ThreadHandle;

@@ -113,7 +113,7 @@ async fn take_part(
     let identity = Arc::new(Mutex::new(Identity {
         cluster: place.state.cluster(),
         node: place.state.member(),
-        incarnation: crate::run::random_u64(),
+        incarnation: crate::random::random_u64(),
         address: handle.address.clone(),
         version: 1,
         features: 0,

@@ -119,10 +119,8 @@ fn harmless_lines_warn_and_broken_promises_stop_the_start() {
 
     let promises = [
         "replicaof 10.0.0.1 6379",
-        "cluster-enabled yes",
         "rename-command FLUSHALL \"\"",
         "loadmodule /x.so",
-        "tls-cluster yes",
         "tls-auth-clients maybe",
         "maxmemory-policy allkeys-fifo",
         "notify-keyspace-events KEy",
