@@ -73,6 +73,8 @@ pub struct View {
     pub leader: Option<u64>,
     /// All members.
     pub members: Vec<MemberView>,
+    /// Up to where the log has changes, or entries of the group.
+    pub end: Lsn,
     /// Up to where the log is committed.
     pub committed: Lsn,
     /// Up to where the data of this node has it.

@@ -6,6 +6,7 @@ use ladon_kernel::cluster::{Cluster, ClusterId, MemberView, Order, View};
 use ladon_kernel::message::{Message, ThreadHandle};
 use ladon_mesh::{Limits, Security};
 use ladon_raft::GroupLog;
+use ladon_record::Lsn;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -188,6 +189,10 @@ impl Cluster for Handle {
             term: now.term,
             leader: now.leader,
             members: sits.seat.members().into_iter().map(member).collect(),
+            end: sits.group_log.end().max(match now.leads {
+                true => sits.group_log.log().records_end(),
+                false => Lsn::ZERO,
+            }),
             committed: sits.group_log.log().committed(),
             applied: sits.standing.applied(),
             heard_leader: self.heard_leader.lock().map(|at| at.elapsed()),

@@ -145,6 +145,8 @@ async fn take_part(
     answers.end();
     sitting.shared.role.set(Role::Follows);
     sitting.log.answer_for_group_until(0);
+    sitting.log.others_reach(&[]);
+    sitting.shared.good_replicas.store(0, SeqCst);
     sitting.seat.leave().await;
     handle.left();
     Ok(ended)
@@ -354,10 +356,13 @@ impl Sitting {
         pubsub.wake(usize::MAX);
     }
 
-    /// Counts the members that were heard of lately, for `min-replicas-to-write`.
+    /// Tells the log what the other members have, for `WAIT`, and counts those that were heard of
+    /// lately, for `min-replicas-to-write`.
     fn look_at_others(&self, now: &Now) {
         let others = if now.leads { self.seat.members() } else { Vec::new() };
         let others = others.iter().filter(|member| Some(member.id) != now.leader);
+        let has = others.clone().filter_map(|member| self.group_log.end_of(member.matched?));
+        self.log.others_reach(&has.collect::<Vec<_>>());
         let lag = Duration::from_secs(self.shared.settings.min_replicas_max_lag().into());
         let good = others.filter(|member| member.silent.is_some_and(|silent| silent <= lag));
         self.shared.good_replicas.store(good.count() as u64, SeqCst);
