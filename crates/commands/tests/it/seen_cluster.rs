@@ -51,7 +51,7 @@ fn a_leader_is_a_master() {
         r#"
         ROLE => ["master" :100 [["10.0.0.2" "6379" "98"] ["10.0.0.3" "6379" "97"]]]
         SENTINEL get-master-addr-by-name mymaster => ["10.0.0.1" "6379"]
-        SENTINEL get-master-addr-by-name other => nil
+        SENTINEL get-master-addr-by-name other => nil-array
         SENTINEL myid => "cccccccccccccccccccccccccccccccc00000001"
         SENTINEL ckquorum mymaster => +OK 3 usable Sentinels. Quorum and failover authorization can be reached
         SENTINEL master other => -ERR No such master with that name
@@ -79,7 +79,7 @@ fn without_a_leader_no_master_is_known() {
         &node(2, None, Role::Follows),
         r#"
         ROLE => ["slave" "" :0 "connect" :98]
-        SENTINEL get-master-addr-by-name mymaster => nil
+        SENTINEL get-master-addr-by-name mymaster => nil-array
         SENTINEL masters => []
         SENTINEL ckquorum mymaster => -NOQUORUM this node does not hear a leader of its cluster
         "#,
