@@ -32,6 +32,7 @@ const FAMILIES: &[&[Code]] = &[
     pubsub::COMMANDS,
     replication::COMMANDS,
     scripting::COMMANDS,
+    admin::sentinel::COMMANDS,
     admin::server::COMMANDS,
     set::COMMANDS,
     admin::command_log::COMMANDS,

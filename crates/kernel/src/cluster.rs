@@ -73,10 +73,14 @@ pub struct View {
     pub leader: Option<u64>,
     /// All members.
     pub members: Vec<MemberView>,
+    /// Up to where the log has changes, or entries of the group.
+    pub end: Lsn,
     /// Up to where the log is committed.
     pub committed: Lsn,
     /// Up to where the data of this node has it.
     pub applied: Lsn,
+    /// How long ago a leader's word came; only followers have it.
+    pub heard_leader: Option<Duration>,
     /// How often this node had to read its data anew, because another leader's log did not have the
     /// end of its own.
     pub rewinds: u64,

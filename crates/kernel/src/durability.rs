@@ -11,6 +11,10 @@ pub trait Durability: Send + Sync {
     fn written(&self) -> Lsn;
     /// Everything up to here is on the disk.
     fn durable(&self) -> Lsn;
+    /// How many other nodes have everything up to `lsn` on their disks; none without a group.
+    fn others_have(&self, _lsn: Lsn) -> usize {
+        0
+    }
     /// Asks for `durable` to reach `lsn` soon, without waiting.
     fn want_durable(&self, lsn: Lsn);
     /// Whether the log takes changes now; one relaxed load.

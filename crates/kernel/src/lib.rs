@@ -36,6 +36,7 @@ pub mod message;
 pub mod node;
 pub mod notifications;
 pub mod pubsub;
+pub mod replication;
 pub mod request;
 pub mod rng;
 pub mod role;

@@ -34,6 +34,11 @@ impl Role {
             Role::Outside => "outside",
         }
     }
+
+    /// Whether the node is a replica for clients of Redis' replication.
+    pub fn is_replica(self) -> bool {
+        matches!(self, Role::Follows | Role::Outside)
+    }
 }
 
 /// The role in force.

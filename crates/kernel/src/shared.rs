@@ -82,6 +82,8 @@ pub struct Shared {
     pub started_ms: u64,
     /// The node's cluster, where it may have one.
     pub cluster: Option<Arc<dyn Cluster>>,
+    /// Other members that the leader of a cluster has heard of within `min-replicas-max-lag`.
+    pub good_replicas: AtomicU64,
     /// The node's place in its cluster.
     pub role: RoleCell,
     pause: Pause,
@@ -229,6 +231,7 @@ impl Shared {
             run_id: Mutex::new(parts.run_id),
             io_backend: parts.io_backend,
             cluster: None,
+            good_replicas: AtomicU64::new(0),
             role: RoleCell::default(),
             pause,
             active_expire: std::sync::atomic::AtomicBool::new(true),
@@ -237,10 +240,17 @@ impl Shared {
         }
     }
 
-    /// Whether writes have to wait for missing replicas: there are no replicas yet.
+    /// Whether the settings ask for replicas before writes.
+    #[inline]
+    pub fn wants_replicas(&self) -> bool {
+        self.settings.min_replicas_to_write() != 0 && self.settings.min_replicas_max_lag() != 0
+    }
+
+    /// Whether writes are refused because there are too few replicas.
     #[inline]
     pub fn lacks_replicas(&self) -> bool {
-        self.settings.min_replicas_to_write() != 0 && self.settings.min_replicas_max_lag() != 0
+        self.wants_replicas()
+            && self.good_replicas.load(Relaxed) < u64::from(self.settings.min_replicas_to_write())
     }
 
     /// Bytes of all clients: their buffers and the state kept for them.

@@ -22,6 +22,8 @@ pub(crate) struct Agreement {
     /// The highest position that somebody waits for.
     wanted: AtomicU64,
     propose: Mutex<Option<Propose>>,
+    /// Up to where the other members have the log on their disks, as the leader knows.
+    others: Mutex<Vec<Lsn>>,
 }
 
 impl Agreement {
@@ -31,6 +33,7 @@ impl Agreement {
             valid_until_ns: AtomicU64::new(0),
             wanted: AtomicU64::new(0),
             propose: Mutex::new(None),
+            others: Mutex::new(Vec::new()),
         }
     }
 }
@@ -62,6 +65,32 @@ impl Log {
         if before < lsn.0 {
             self.waiters.committed_advanced(lsn.0);
         }
+    }
+
+    /// The other members have the log on their disks up to here; on a node that does not lead,
+    /// there are none. Called by one thread.
+    pub fn others_reach(&self, has: &[Lsn]) {
+        {
+            let mut others = self.agreement.others.lock();
+            if *others == has {
+                return;
+            }
+            others.clear();
+            others.extend_from_slice(has);
+        }
+        let news = self.positions.others_news.0.fetch_add(1, Ordering::AcqRel) + 1;
+        self.waiters.others_changed(news);
+    }
+
+    /// How many other members have everything up to `lsn` on their disks.
+    pub fn others_have(&self, lsn: Lsn) -> usize {
+        self.agreement.others.lock().iter().filter(|&&has| has >= lsn).count()
+    }
+
+    /// How often [`Log::others_have`] has changed: to be read before it.
+    #[inline]
+    pub fn others_news(&self) -> u64 {
+        self.positions.others_news.0.load(Ordering::Acquire)
     }
 
     /// No other node leads the group before this moment (monotonic nanoseconds; zero: one may lead

@@ -21,6 +21,8 @@ pub(crate) struct Positions {
     pub(crate) durable: CachePadded<AtomicU64>,
     /// On most of the disks of the group that the log's node is a member of; zero without one.
     pub(crate) committed: CachePadded<AtomicU64>,
+    /// Counts the changes of what the other members have.
+    pub(crate) others_news: CachePadded<AtomicU64>,
 }
 
 impl Positions {
@@ -29,6 +31,7 @@ impl Positions {
             written: CachePadded(AtomicU64::new(at.0)),
             durable: CachePadded(AtomicU64::new(at.0)),
             committed: CachePadded(AtomicU64::new(0)),
+            others_news: CachePadded(AtomicU64::new(0)),
         }
     }
 
@@ -63,6 +66,7 @@ pub struct PositionWaiter {
     awaits_written: AtomicU64,
     awaits_durable: AtomicU64,
     awaits_committed: AtomicU64,
+    awaits_others: AtomicU64,
     positions: Arc<Positions>,
     awaited: Arc<AtomicUsize>,
     wake: Arc<dyn Fn() + Send + Sync>,
@@ -87,6 +91,13 @@ impl PositionWaiter {
     /// [`crate::Log::want_committed`].
     pub fn await_committed(&self, lsn: Lsn) -> bool {
         self.register(&self.awaits_committed, lsn, &self.positions.committed.0)
+    }
+
+    /// Requests one wake-up when what the other members have changes, after `seen` changes (see
+    /// [`crate::Log::others_news`]), and replaces an earlier request. Returns true if it has changed
+    /// since.
+    pub fn await_others(&self, seen: u64) -> bool {
+        self.register(&self.awaits_others, Lsn(seen + 1), &self.positions.others_news.0)
     }
 
     fn register(&self, awaits: &AtomicU64, lsn: Lsn, position: &AtomicU64) -> bool {
@@ -161,6 +172,7 @@ impl PositionWaiters {
             awaits_written: AtomicU64::new(NOTHING),
             awaits_durable: AtomicU64::new(NOTHING),
             awaits_committed: AtomicU64::new(NOTHING),
+            awaits_others: AtomicU64::new(NOTHING),
             positions: positions.clone(),
             awaited: self.awaited.clone(),
             wake,
@@ -173,6 +185,7 @@ impl PositionWaiters {
         waiter.await_instead(&waiter.awaits_written, NOTHING);
         waiter.await_instead(&waiter.awaits_durable, NOTHING);
         waiter.await_instead(&waiter.awaits_committed, NOTHING);
+        waiter.await_instead(&waiter.awaits_others, NOTHING);
         self.all.lock().retain(|other| !Arc::ptr_eq(other, waiter));
     }
 
@@ -189,6 +202,11 @@ impl PositionWaiters {
     pub(crate) fn committed_advanced(&self, position: u64) {
         fence(Ordering::SeqCst);
         self.wake_where(|waiter| waiter.take_if_reached(&waiter.awaits_committed, position));
+    }
+
+    pub(crate) fn others_changed(&self, news: u64) {
+        fence(Ordering::SeqCst);
+        self.wake_where(|waiter| waiter.take_if_reached(&waiter.awaits_others, news));
     }
 
     /// Wakes every waiter, because the state changed.

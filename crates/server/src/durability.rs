@@ -45,6 +45,10 @@ impl Durability for LogDurability {
         self.log.durable()
     }
 
+    fn others_have(&self, lsn: Lsn) -> usize {
+        self.log.others_have(lsn)
+    }
+
     fn want_durable(&self, lsn: Lsn) {
         self.log.want_durable(lsn);
     }

@@ -3,18 +3,20 @@
 use ladon_log::Log;
 use ladon_record::{Gate, Lsn};
 
-/// For each gate, the LSN up to which it has passed, at one moment.
+/// For each gate, the LSN up to which it has passed, at one moment; and how often what other nodes
+/// have had changed then.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Positions([Lsn; Gate::ALL.len()]);
+pub(crate) struct Positions([Lsn; Gate::ALL.len()], u64);
 
 impl Positions {
     /// The log's present ones.
     pub(crate) fn of(log: &Log) -> Positions {
-        Positions::new(log.written(), log.durable(), log.agreed())
+        let others = log.others_news();
+        Positions(Positions::new(log.written(), log.durable(), log.agreed()).0, others)
     }
 
     pub(crate) const fn new(written: Lsn, durable: Lsn, agreed: Lsn) -> Positions {
-        Positions([Lsn::MAX, written, written, durable, agreed])
+        Positions([Lsn::MAX, written, written, durable, agreed], 0)
     }
 
     #[inline]
@@ -39,6 +41,12 @@ impl Positions {
     #[inline]
     pub(crate) fn durable(self) -> Lsn {
         self.0[Gate::Fsync as usize]
+    }
+
+    /// How often what other nodes have had changed.
+    #[inline]
+    pub(crate) fn others(self) -> u64 {
+        self.1
     }
 
     /// The same, with everything up to `durable` on the disk.

@@ -17,6 +17,10 @@ pub(crate) struct Awaited {
     pub(crate) durable_highest: Lsn,
     pub(crate) agreed_lowest: Lsn,
     pub(crate) agreed_highest: Lsn,
+    /// The highest position that is to be on other nodes' disks, if any is.
+    pub(crate) others_highest: Lsn,
+    /// How often what those have had changed when it was looked at; `u64::MAX`: nobody waits.
+    pub(crate) others_seen: u64,
 }
 
 impl Default for Awaited {
@@ -27,6 +31,8 @@ impl Default for Awaited {
             durable_highest: Lsn::ZERO,
             agreed_lowest: Lsn::MAX,
             agreed_highest: Lsn::ZERO,
+            others_highest: Lsn::ZERO,
+            others_seen: u64::MAX,
         }
     }
 }
@@ -46,6 +52,17 @@ impl Awaited {
                 self.agreed_highest = self.agreed_highest.max(lsn);
             }
         }
+    }
+
+    /// A connection waits for other nodes to have its changes.
+    pub(crate) fn add_others(&mut self, lsn: Lsn, positions: Positions) {
+        self.others_highest = self.others_highest.max(lsn);
+        self.others_seen = self.others_seen.min(positions.others());
+    }
+
+    /// Whether what other nodes have has changed since a waiting connection looked.
+    pub(crate) fn have_others_moved(&self, positions: Positions) -> bool {
+        self.others_seen < positions.others()
     }
 
     /// Registers what is awaited with the log. Returns true if some of it is already reached, in
@@ -72,14 +89,22 @@ impl Awaited {
             let is_committed = waiter.await_committed(self.agreed_lowest);
             reached |= is_committed && log.agreed() >= self.agreed_lowest;
         }
+        if self.others_seen != u64::MAX {
+            log.want_committed(self.others_highest);
+            reached |= waiter.await_others(self.others_seen);
+        }
         reached
     }
 }
 
 /// Whether the log has reached what a blocked connection waits for.
-pub(crate) fn is_reached(blocked: &LogWait, positions: Positions) -> bool {
-    // There are no replicas, so a wait for any runs into its deadline.
-    blocked.replicas <= 0 && positions.durable() >= blocked.durable
+pub(crate) fn is_reached(blocked: &LogWait, positions: Positions, log: &Log) -> bool {
+    let is_local = !blocked.local || positions.durable() >= blocked.durable;
+    is_local && (blocked.replicas <= 0 || others_have(blocked, log) >= blocked.replicas)
+}
+
+fn others_have(blocked: &LogWait, log: &Log) -> i64 {
+    log.others_have(blocked.written) as i64
 }
 
 /// Why replies that wait at a gate never will pass it.
@@ -133,15 +158,21 @@ pub(crate) fn give_up(connection: &mut Connection, positions: Positions, why: &H
 }
 
 /// Answers a connection whose wait is over.
-pub(crate) fn answer(connection: &mut Connection, blocked: &LogWait, positions: Positions) {
+pub(crate) fn answer(
+    connection: &mut Connection,
+    blocked: &LogWait,
+    positions: Positions,
+    log: &Log,
+) {
+    let others = others_have(blocked, log);
     let proto = connection.session.proto;
     let mut reply = Reply::new(&mut connection.replies.output, proto);
     match blocked.finish {
-        BlockedKind::Wait => reply.integer(0),
+        BlockedKind::Wait => reply.integer(others),
         BlockedKind::WaitAof => {
             reply.array(2);
             reply.integer(i64::from(positions.durable() >= blocked.durable));
-            reply.integer(0);
+            reply.integer(others);
         }
     }
 }

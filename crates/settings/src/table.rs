@@ -412,6 +412,8 @@ settings! {
         /// Milliseconds without a word of its leader after which a cluster's members elect another
         /// one, about: it takes between one and two times as long.
         failover_timeout: u64 = Setting::integer("failover-timeout", 50, 60_000, "300").restart();
+        /// The name under which clients that ask for a sentinel of Redis find the cluster's leader.
+        sentinel_master_name: Arc<String> = Setting::text("sentinel-master-name", "mymaster");
     }
 
     section "Rights and modes" {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// A name of DNS, a colon and a port.
 const ADDRESS_BYTES_MAX: usize = 260;
 
-const NO_CLUSTER: CommandError =
+pub(super) const NO_CLUSTER: CommandError =
     CommandError::text("ERR this server is no node of a cluster (cluster-enabled)");
 const BAD_ID: CommandError = CommandError::text("ERR a cluster's id is 32 hexadecimal digits");
 const BAD_ADDRESS: CommandError = CommandError::text("ERR an address is HOST:PORT");

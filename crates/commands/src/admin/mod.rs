@@ -15,4 +15,5 @@ pub(crate) mod latency;
 pub(crate) mod memory;
 pub(crate) mod monitor;
 pub(crate) mod persistence;
+pub(crate) mod sentinel;
 pub(crate) mod server;

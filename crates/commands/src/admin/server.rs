@@ -4,7 +4,9 @@ use ladon_kernel::command::args::{self, is};
 use ladon_kernel::command::error::CommandResult;
 use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
+
 use ladon_kernel::node::{LADON_VERSION, REDIS_VERSION};
+use ladon_kernel::replication::Place;
 
 pub(crate) const COMMANDS: &[Code] = &[
     Code::with_locks("time", LockNeed::None, time),
@@ -29,12 +31,37 @@ fn time(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// A master without replicas.
+/// A node without a cluster is a master without replicas.
 fn role(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
-    ctx.reply.array(3);
-    ctx.reply.bulk("master");
-    ctx.reply.integer(ctx.node.durability.reserved().0 as i64);
-    ctx.reply.array(0);
+    let replication = ctx.node.replication();
+    let reply = &mut ctx.reply;
+    let Some(replication) = replication else {
+        reply.array(3);
+        reply.bulk("master");
+        reply.integer(ctx.node.durability.reserved().0 as i64);
+        reply.array(0);
+        return Ok(());
+    };
+    if !replication.is_master {
+        let Place { host, port } = replication.master.clone().unwrap_or_default();
+        reply.array(5);
+        reply.bulk("slave");
+        reply.bulk(host);
+        reply.integer(port.into());
+        reply.bulk(if replication.master.is_some() { "connected" } else { "connect" });
+        reply.integer(replication.view.applied.0 as i64);
+        return Ok(());
+    }
+    reply.array(3);
+    reply.bulk("master");
+    reply.integer(replication.offset.0 as i64);
+    reply.array(replication.replicas.len());
+    for replica in &replication.replicas {
+        reply.array(3);
+        reply.bulk(&replica.place.host);
+        reply.bulk(replica.place.port.to_string());
+        reply.bulk(replica.has.unwrap_or_default().min(replication.offset).to_string());
+    }
     Ok(())
 }
 

@@ -64,6 +64,7 @@ fn proto_of(version: &[u8]) -> Result<Proto, CommandError> {
 
 fn describe(ctx: &mut Ctx<'_>) {
     let proto = i64::from(ctx.session.proto.number());
+    let role = if ctx.node.role.get().is_replica() { "replica" } else { "master" };
     let reply = &mut ctx.reply;
     reply.map(7);
     // Clients look for this name.
@@ -75,7 +76,7 @@ fn describe(ctx: &mut Ctx<'_>) {
         reply.bulk(field);
         reply.integer(value);
     }
-    for (field, value) in [("mode", "standalone"), ("role", "master")] {
+    for (field, value) in [("mode", "standalone"), ("role", role)] {
         reply.bulk(field);
         reply.bulk(value);
     }

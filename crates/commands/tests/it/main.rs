@@ -26,6 +26,7 @@ mod random_commands;
 mod scan_guarantee;
 mod script_times;
 mod scripts;
+mod seen_cluster;
 mod server;
 mod set_times;
 mod sets;

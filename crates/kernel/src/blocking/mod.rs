@@ -283,7 +283,8 @@ fn denied_text(node: &Node, session: &Session, wait: &KeyWait) -> String {
 }
 
 /// Reply to a client that waits to change data at a node that does not lead any more.
-const ROLE_CHANGED: &str = "UNBLOCKED force unblock from blocking operation, instance state \
+/// The same for who waits at a node that does not lead its cluster any more.
+pub const ROLE_CHANGED: &str = "UNBLOCKED force unblock from blocking operation, instance state \
                             changed (master -> replica?)";
 
 /// Reply to a waiting client after `CLIENT UNBLOCK ... ERROR`.

@@ -118,8 +118,12 @@ impl Blocked {
 /// A wait for the log (`WAIT`, `WAITAOF`).
 #[derive(Clone, Debug)]
 pub struct LogWait {
-    /// What must be durable here.
+    /// What the connection has written.
+    pub written: Lsn,
+    /// What is to be durable here.
     pub durable: Lsn,
+    /// Whether the wait goes on until that is so.
+    pub local: bool,
     /// How many other nodes should have it; more than there are means waiting for the deadline.
     pub replicas: i64,
     /// When to answer with what has been reached, Unix milliseconds; `None`: never.

@@ -123,6 +123,9 @@ struct Unresolved {
     error: CommandError,
 }
 
+/// The commands that only nodes of clusters have: the others know no sentinel, as Redis.
+const OF_CLUSTERS: &str = "sentinel";
+
 /// Finds the code that answers a request, or the error that does.
 fn resolve<'a>(node: &Node, request: Request<'a>) -> Result<Command<'a>, Unresolved> {
     let Some(id) = request.id else {
@@ -135,6 +138,9 @@ fn resolve<'a>(node: &Node, request: Request<'a>) -> Result<Command<'a>, Unresol
                 return Err(wrong_arity(node, id));
             }
             Ok(Command { id, spec, handler, args: request.args })
+        }
+        (Handler::Container, args) if spec.name == OF_CLUSTERS && node.cluster.is_none() => {
+            Err(Unresolved { id: None, error: unknown_command(args) })
         }
         (Handler::Container | Handler::RunOrContainer(_), args) => {
             let Some(name) = args.get(1) else { return Err(wrong_arity(node, id)) };

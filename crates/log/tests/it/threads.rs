@@ -6,7 +6,7 @@ use ladon_platform::{SystemClock, SystemDisk};
 use ladon_record::{Gate, LargeRecord, Lsn, Record};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -74,6 +74,33 @@ fn spawn_group(log: &Arc<Log>, is_over: Arc<AtomicBool>) -> JoinHandle<()> {
     let thread = group.thread().clone();
     log.belongs_to_group(Arc::new(move || thread.unpark()));
     group
+}
+
+#[test]
+fn who_waits_for_other_members_is_woken_when_they_have_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, _) = open(dir.path(), 1);
+    let woken = Arc::new(AtomicUsize::new(0));
+    let waiter = log.add_waiter({
+        let woken = woken.clone();
+        Arc::new(move || drop(woken.fetch_add(1, Ordering::SeqCst)))
+    });
+    assert_eq!(log.others_have(Lsn::ZERO), 0);
+    log.others_reach(&[Lsn(10), Lsn(30)]);
+    let have = |lsn| log.others_have(Lsn(lsn));
+    assert_eq!((have(10), have(11), have(30), have(31)), (2, 1, 1, 0));
+    assert!(waiter.await_others(0), "they have changed since");
+    assert!(!waiter.await_others(log.others_news()));
+    log.others_reach(&[Lsn(10), Lsn(30)]);
+    assert_eq!(woken.load(Ordering::SeqCst), 0, "nothing changed");
+    // The one that is behind, as well as the one that is ahead.
+    log.others_reach(&[Lsn(20), Lsn(30)]);
+    log.others_reach(&[Lsn(25), Lsn(30)]);
+    assert_eq!(woken.load(Ordering::SeqCst), 1, "once for each request");
+    assert!(!waiter.await_others(log.others_news()));
+    log.others_reach(&[]);
+    assert_eq!((woken.load(Ordering::SeqCst), have(0)), (2, 0));
+    log.remove_waiter(&waiter);
 }
 
 #[test]

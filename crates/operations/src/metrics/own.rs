@@ -5,6 +5,7 @@ use super::out::{Out, seconds};
 use ladon_kernel::command::command_id::CommandId;
 use ladon_kernel::node::{LADON_VERSION, Node, REDIS_VERSION};
 use ladon_kernel::pubsub::published::Kind;
+use ladon_kernel::replication::Replication;
 use ladon_kernel::statistics::histogram::HistogramSum;
 use ladon_kernel::statistics::stats::{CommandStats, ThreadStats};
 use ladon_settings::Id;
@@ -23,6 +24,7 @@ pub(super) fn encode(node: &Node, census: &Census, out: &mut Out<'_>) -> Done {
     memory(node, out)?;
     log(node, out)?;
     checkpoints(node, out)?;
+    group(node, out)?;
     threads(node, out)?;
     spaces(census, out)
 }
@@ -230,6 +232,31 @@ fn checkpoints(node: &Node, out: &mut Out<'_>) -> Done {
     out.gauge("ladon_checkpoint_size_bytes", help, status.last_checkpoint_bytes)?;
     let help = "Changes since the newest checkpoint.";
     out.gauge("ladon_checkpoint_changes", help, status.changes_since_checkpoint)
+}
+
+/// Nodes of clusters only.
+fn group(node: &Node, out: &mut Out<'_>) -> Done {
+    let Some(Replication { view, offset, .. }) = node.replication() else { return Ok(()) };
+    let role = [([("role", node.role.get().name())], 1u64)];
+    out.gauges("ladon_group_role_info", "The node's role in its group.", role)?;
+    out.gauge("ladon_group_term", "The term of the group's leader.", view.term)?;
+    let positions = [
+        ([("position", "end")], offset.0),
+        ([("position", "committed")], view.committed.0),
+        ([("position", "applied")], view.applied.0),
+    ];
+    let help = "The group's log: its end here, what is committed, what the data has.";
+    out.gauges("ladon_group_position_bytes", help, positions)?;
+    let lags = view.members.iter().filter_map(|member| {
+        let lag = offset.0.saturating_sub(member.has?.0);
+        (member.id != view.member).then(|| ([("member", member.id.to_string())], lag))
+    });
+    let help = "Bytes of the log that a member lacks; the leader knows.";
+    out.gauges("ladon_group_lag_bytes", help, lags)?;
+    let help = "How often data was read anew, because another leader's log lacks its end.";
+    out.counter("ladon_group_rewinds", help, view.rewinds)?;
+    let help = "Bytes of log that were taken back so.";
+    out.counter("ladon_group_taken_back_bytes", help, view.taken_back_bytes)
 }
 
 fn threads(node: &Node, out: &mut Out<'_>) -> Done {

@@ -1,10 +1,11 @@
 //! The metrics under the names of redis_exporter, for dashboards and alerts that know those. What
-//! Ladon has no counterpart for is absent: replication, cluster, modules, forks.
+//! Ladon has no counterpart for is absent: slots, modules, forks.
 
 use super::census::Census;
 use super::out::{Out, seconds};
 use ladon_kernel::node::{Node, REDIS_VERSION};
 use ladon_kernel::pubsub::published::Kind;
+use ladon_kernel::replication::{Place, Replica};
 use ladon_kernel::statistics::stats::{CommandStats, ThreadStats};
 use ladon_record::Gate;
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ fn server(node: &Node, out: &mut Out<'_>) -> Done {
     let info = [
         ("redis_version", REDIS_VERSION),
         ("redis_mode", "standalone"),
-        ("role", "master"),
+        ("role", if node.role.get().is_replica() { "slave" } else { "master" }),
         ("os", facts.os.as_str()),
         ("tcp_port", port.as_str()),
         ("maxmemory_policy", node.settings.maxmemory_policy().name()),
@@ -152,8 +153,7 @@ fn stats(node: &Node, out: &mut Out<'_>) -> Done {
     out.gauge("redis_pubsub_channels", "Channels with subscribers.", channels)?;
     let patterns = node.pubsub.names(Kind::Pattern);
     out.gauge("redis_pubsub_patterns", "Patterns with subscribers.", patterns)?;
-    // There is no replication.
-    out.gauge("redis_connected_slaves", "Replicas.", 0u64)?;
+    replication(node, out)?;
     let mut errors: BTreeMap<String, u64> = BTreeMap::new();
     for stats in node.stats.iter() {
         for (code, count) in &*stats.errors.lock() {
@@ -162,6 +162,29 @@ fn stats(node: &Node, out: &mut Out<'_>) -> Done {
     }
     let errors = errors.iter().map(|(code, &count)| ([("err", code.as_str())], count));
     out.counters("redis_errors", "Error replies.", errors)
+}
+
+fn replication(node: &Node, out: &mut Out<'_>) -> Done {
+    let Some(replication) = node.replication() else {
+        return out.gauge("redis_connected_slaves", "Replicas.", 0u64);
+    };
+    out.gauge("redis_connected_slaves", "Replicas.", replication.replicas.len())?;
+    let end = replication.offset.0;
+    out.gauge("redis_master_repl_offset", "The end of the log.", end)?;
+    let labels = |place: &Place| [("ip", place.host.clone()), ("port", place.port.to_string())];
+    let of = |replica: &Replica| (labels(&replica.place), replica.has.unwrap_or_default().0);
+    let help = "What a replica has of the log.";
+    out.gauges("redis_connected_slave_offset_bytes", help, replication.replicas.iter().map(of))?;
+    let lag =
+        |replica: &Replica| (labels(&replica.place), replica.silent.unwrap_or_default().as_secs());
+    let help = "How long a replica was silent.";
+    out.gauges("redis_connected_slave_lag_seconds", help, replication.replicas.iter().map(lag))?;
+    if replication.is_master {
+        return Ok(());
+    }
+    let is_up = u64::from(replication.master.is_some());
+    out.gauge("redis_master_link_up", "1 while a replica hears its master.", is_up)?;
+    out.gauge("redis_slave_repl_offset", "What a replica has applied.", replication.view.applied.0)
 }
 
 fn commands(node: &Node, out: &mut Out<'_>) -> Done {

@@ -6,11 +6,12 @@ use ladon_kernel::cluster::{Cluster, ClusterId, MemberView, Order, View};
 use ladon_kernel::message::{Message, ThreadHandle};
 use ladon_mesh::{Limits, Security};
 use ladon_raft::GroupLog;
+use ladon_record::Lsn;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -30,6 +31,10 @@ pub(crate) struct Handle {
     /// Where clients reach it.
     pub(crate) client: String,
     security: Security,
+    /// When a leader's word came last.
+    pub(crate) heard_leader: Arc<Mutex<Option<Instant>>>,
+    /// Where clients reach the leader of whom they were told last.
+    told_leader: Mutex<Option<String>>,
     orders: UnboundedSender<Asked>,
     threads: Arc<[ThreadHandle]>,
     inner: Mutex<Inner>,
@@ -60,7 +65,16 @@ impl Handle {
         orders: UnboundedSender<Asked>,
         threads: Arc<[ThreadHandle]>,
     ) -> Arc<Handle> {
-        Arc::new(Handle { address, client, security, orders, threads, inner: Mutex::default() })
+        Arc::new(Handle {
+            address,
+            client,
+            heard_leader: Arc::default(),
+            told_leader: Mutex::default(),
+            security,
+            orders,
+            threads,
+            inner: Mutex::default(),
+        })
     }
 
     pub(crate) fn security(&self) -> Security {
@@ -126,6 +140,15 @@ impl Handle {
         self.threads.iter().for_each(|thread| thread.send(Message::RoleChanged));
     }
 
+    /// Notes where clients reach the leader. Returns where they did before, if that was elsewhere.
+    pub(crate) fn leader_is_at(&self, client: &str) -> Option<String> {
+        let mut told = self.told_leader.lock();
+        if told.as_deref() == Some(client) {
+            return None;
+        }
+        told.replace(client.to_owned())
+    }
+
     /// For errors: where the leader is, if that is known.
     pub(crate) fn leader_told(&self) -> String {
         let view = self.view();
@@ -166,8 +189,13 @@ impl Cluster for Handle {
             term: now.term,
             leader: now.leader,
             members: sits.seat.members().into_iter().map(member).collect(),
+            end: sits.group_log.end().max(match now.leads {
+                true => sits.group_log.log().records_end(),
+                false => Lsn::ZERO,
+            }),
             committed: sits.group_log.log().committed(),
             applied: sits.standing.applied(),
+            heard_leader: self.heard_leader.lock().map(|at| at.elapsed()),
             ..outside
         }
     }

@@ -9,6 +9,8 @@ use super::handle::{Asked, Handle};
 use super::standing::Standing;
 use super::transport::{Answers, ByMesh};
 use ladon_kernel::cluster::Order;
+use ladon_kernel::pubsub::published::Kind;
+use ladon_kernel::replication::Place as ClientPlace;
 use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
 use ladon_log::Log;
@@ -119,7 +121,7 @@ async fn take_part(
         features: 0,
     }));
     let mesh = Mesh::new(Arc::clone(&identity), handle.security(), handle.limits());
-    let answers = Answers::new();
+    let answers = Answers::new(Arc::clone(&handle.heard_leader));
     let service = Arc::clone(&answers);
     let listening = mesh.clone();
     tokio::spawn(async move {
@@ -143,6 +145,8 @@ async fn take_part(
     answers.end();
     sitting.shared.role.set(Role::Follows);
     sitting.log.answer_for_group_until(0);
+    sitting.log.others_reach(&[]);
+    sitting.shared.good_replicas.store(0, SeqCst);
     sitting.seat.leave().await;
     handle.left();
     Ok(ended)
@@ -284,6 +288,8 @@ impl Sitting {
             }
             self.elect_from_now_on();
             self.take_role(&now);
+            self.look_at_others(&now);
+            self.tell_of_leader(&now);
             self.propose(&now).await;
             self.look_for_near(&now);
             self.look_for_checkpoint().await;
@@ -331,6 +337,35 @@ impl Sitting {
             tracing::info!("term {}: this node {}", now.term, told(role));
             self.handle.role_changed();
         }
+    }
+
+    /// Tells subscribers of another leader, as sentinels of Redis do.
+    fn tell_of_leader(&self, now: &Now) {
+        let is_own = now.leads && self.shared.role.get() == Role::Leads;
+        let Some(leader) = now.leader.filter(|_| is_own || !now.leads) else { return };
+        let Some(leading) = self.seat.members().into_iter().find(|it| it.id == leader) else {
+            return;
+        };
+        let Some(before) = self.handle.leader_is_at(&leading.member.client) else { return };
+        let (before, new) = (ClientPlace::of(&before), ClientPlace::of(&leading.member.client));
+        let name = self.shared.settings.sentinel_master_name();
+        let text = format!("{name} {} {} {} {}", before.host, before.port, new.host, new.port);
+        let pubsub = &self.shared.pubsub;
+        pubsub.publish(Kind::Channel, b"+switch-master", text.as_bytes(), Lsn::ZERO);
+        // No IO thread is this one.
+        pubsub.wake(usize::MAX);
+    }
+
+    /// Tells the log what the other members have, for `WAIT`, and counts those that were heard of
+    /// lately, for `min-replicas-to-write`.
+    fn look_at_others(&self, now: &Now) {
+        let others = if now.leads { self.seat.members() } else { Vec::new() };
+        let others = others.iter().filter(|member| Some(member.id) != now.leader);
+        let has = others.clone().filter_map(|member| self.group_log.end_of(member.matched?));
+        self.log.others_reach(&has.collect::<Vec<_>>());
+        let lag = Duration::from_secs(self.shared.settings.min_replicas_max_lag().into());
+        let good = others.filter(|member| member.silent.is_some_and(|silent| silent <= lag));
+        self.shared.good_replicas.store(good.count() as u64, SeqCst);
     }
 
     async fn propose(&mut self, now: &Now) {

@@ -44,6 +44,8 @@ impl Transport for ByMesh {
 /// Answers the other members, while this node sits in the group.
 pub(crate) struct Answers {
     seated: Mutex<Option<Seated>>,
+    /// When a leader's word came last.
+    heard_leader: Arc<Mutex<Option<Instant>>>,
 }
 
 struct Seated {
@@ -59,8 +61,8 @@ struct Seated {
 }
 
 impl Answers {
-    pub(crate) fn new() -> Arc<Answers> {
-        Arc::new(Answers { seated: Mutex::new(None) })
+    pub(crate) fn new(heard_leader: Arc<Mutex<Option<Instant>>>) -> Arc<Answers> {
+        Arc::new(Answers { seated: Mutex::new(None), heard_leader })
     }
 
     pub(crate) fn begin(
@@ -166,6 +168,9 @@ impl Service for Answers {
         let request = decode_request(&body).map_err(|error| error.to_string())?;
         if let Some(taken) = self.take_data(&request) {
             return taken.map(|response| encode_response(&response));
+        }
+        if matches!(request, Request::Append { .. }) {
+            *self.heard_leader.lock() = Some(Instant::now());
         }
         let node = {
             let seated = self.seated.lock();

@@ -9,7 +9,7 @@ use crate::connection::Connection;
 use crate::queues::WaitsFor;
 use crate::waiting;
 use ladon_engine::Waiter;
-use ladon_kernel::blocking::{self, KeyWait, UNBLOCKED};
+use ladon_kernel::blocking::{self, KeyWait, ROLE_CHANGED, UNBLOCKED};
 use ladon_kernel::client::session::{Blocked, ReplyMode, Session};
 use ladon_kernel::message::Message;
 use ladon_kernel::message::{Answer, Unserved};
@@ -107,12 +107,12 @@ impl Worker {
                 connection.replies.depends =
                     connection.replies.depends.max(connection.blocked_depends);
             }
-            Some(Blocked::Log(_)) if how == Unserved::Error => {
-                Reply::new(&mut connection.replies.output, connection.session.proto)
-                    .error(UNBLOCKED);
-                self.bench.local.stats.count_error(UNBLOCKED.as_bytes());
+            Some(Blocked::Log(_)) if matches!(how, Unserved::Error | Unserved::Follows) => {
+                let text = if how == Unserved::Error { UNBLOCKED } else { ROLE_CHANGED };
+                Reply::new(&mut connection.replies.output, connection.session.proto).error(text);
+                self.bench.local.stats.count_error(text.as_bytes());
             }
-            Some(Blocked::Log(wait)) => waiting::answer(connection, &wait, positions),
+            Some(Blocked::Log(wait)) => waiting::answer(connection, &wait, positions, &self.log),
         }
         silence(connection, before);
         self.resume(slot);

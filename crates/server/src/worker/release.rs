@@ -40,7 +40,8 @@ impl Worker {
             // promised.
             self.log.write_soon();
         }
-        let moved = positions.have_moved_since(self.seen);
+        let moved =
+            positions.have_moved_since(self.seen) || self.awaited.have_others_moved(positions);
         self.seen = positions;
         for &slot in &touched {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
@@ -100,14 +101,14 @@ impl Worker {
                 }
                 let for_waits = self.planted.positions_for_waits(positions);
                 if let Some(wait) = connection.log_wait()
-                    && waiting::is_reached(wait, for_waits)
+                    && waiting::is_reached(wait, for_waits, &self.log)
                     && wait.claim.take()
                 {
                     let wait = wait.clone();
                     self.forget_deadline(slot);
                     let Some(connection) = &mut self.connections[slot as usize] else { continue };
                     let before = connection.replies.output.len();
-                    waiting::answer(connection, &wait, for_waits);
+                    waiting::answer(connection, &wait, for_waits, &self.log);
                     silence(connection, before);
                     connection.unblock();
                     connection.replies.mark(Gate::None, positions, self.turn.made_ns());
@@ -159,8 +160,11 @@ impl Worker {
             if wait.durable > self.seen.durable() && self.planted != Planted::UnaskedWait {
                 self.awaited.add(Gate::Fsync, wait.durable);
             }
+            if wait.replicas > 0 && self.log.is_of_group() {
+                self.awaited.add_others(wait.written, self.seen);
+            }
             self.some_wait_is_over |=
-                waiting::is_reached(wait, self.planted.positions_for_waits(self.seen));
+                waiting::is_reached(wait, self.planted.positions_for_waits(self.seen), &self.log);
         }
         if reply.is_some() || wait.is_some() {
             self.queues.push(WaitsFor::Gate, connection);

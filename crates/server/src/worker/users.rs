@@ -28,6 +28,13 @@ impl Worker {
         }
         for slot in 0..self.connections.len() {
             let Some(connection) = &self.connections[slot] else { continue };
+            let for_others = connection.log_wait().filter(|wait| wait.replicas > 0);
+            if let Some(wait) = for_others.filter(|_| self.node.role.get().is_replica()) {
+                if wait.claim.take() {
+                    self.end_unserved(slot as u32, Unserved::Follows);
+                }
+                continue;
+            }
             let Some(waiter) = connection.waiter().map(Arc::clone) else { continue };
             if blocking::would_change(&self.node, &waiter) && waiter.claim.take() {
                 self.end_unserved(slot as u32, Unserved::Follows);

@@ -28,6 +28,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("aside_jobs", aside.jobs.load(Relaxed));
     text.field("aside_repeated", aside.repeated.load(Relaxed));
     text.field("aside_gave_up", aside.gave_up.load(Relaxed));
+    write_group(ctx, text);
     for (thread, stats) in node.stats.iter().enumerate() {
         let (commands, connections) = (&stats.commands_processed, &stats.connections_received);
         text.field(
@@ -35,4 +36,18 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
             format_args!("commands={},connections={}", commands.get(), connections.get()),
         );
     }
+}
+
+/// How the node takes part in its group, where it may.
+fn write_group(ctx: &Ctx<'_>, text: &mut Text) {
+    let Some(cluster) = &ctx.node.cluster else { return };
+    let view = cluster.view();
+    text.field("group_role", ctx.node.role.get().name());
+    text.field("group_member", view.member);
+    text.field("group_leader", view.leader.unwrap_or(0));
+    text.field("group_term", view.term);
+    text.field("group_committed_lsn", view.committed.0);
+    text.field("group_applied_lsn", view.applied.0);
+    text.field("group_rewinds", view.rewinds);
+    text.field("group_taken_back_bytes", view.taken_back_bytes);
 }

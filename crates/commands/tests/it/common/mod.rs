@@ -17,6 +17,7 @@ use ladon_kernel::access::Access;
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::disconnect::disconnect;
 use ladon_kernel::client::session::Session;
+use ladon_kernel::cluster::Cluster;
 use ladon_kernel::dataset::Dataset;
 use ladon_kernel::local::Local;
 use ladon_kernel::message::ThreadHandle;
@@ -24,6 +25,7 @@ use ladon_kernel::node::Node;
 use ladon_kernel::request::execute::{Request, execute};
 use ladon_kernel::request::outcome::Outcome;
 use ladon_kernel::rng::Rng;
+use ladon_kernel::role::Role;
 use ladon_kernel::shared::{Shared, SharedParts};
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_log::Log;
@@ -60,6 +62,18 @@ impl TestNode {
     }
 
     pub fn with_settings(settings: Settings) -> TestNode {
+        TestNode::made(settings, |_| ())
+    }
+
+    /// A node of this cluster.
+    pub fn in_cluster(cluster: Arc<dyn Cluster>, role: Role) -> TestNode {
+        TestNode::made(Settings::new(), |shared| {
+            shared.cluster = Some(cluster);
+            shared.role.set(role);
+        })
+    }
+
+    fn made(settings: Settings, adapt: impl FnOnce(&mut Shared)) -> TestNode {
         let keyspace = empty_keyspace();
         let (clock, log) = (Arc::new(FakeClock::new(START_MS)), Arc::new(FakeLog::default()));
         let table = ladon_commands::families::table();
@@ -77,7 +91,9 @@ impl TestNode {
             io_backend: "none".to_owned(),
             table,
         };
-        TestNode { node: Node::new(Shared::new(parts), data, table), clock, log, rehearses: true }
+        let mut shared = Shared::new(parts);
+        adapt(&mut shared);
+        TestNode { node: Node::new(shared, data, table), clock, log, rehearses: true }
     }
 
     /// For tests that look at garbage, or at time that was spent.
