@@ -45,7 +45,12 @@ pub fn start(settings: Arc<Settings>) -> io::Result<()> {
         .event_format(lines)
         .with_writer(Destination { file })
         .with_filter(dynamic_filter_fn(move |metadata, _| {
-            shown(settings.loglevel()).is_some_and(|level| *metadata.level() <= level)
+            let loglevel = settings.loglevel();
+            let least = match metadata.target().starts_with("openraft") {
+                true => shown_of_consensus(loglevel),
+                false => shown(loglevel),
+            };
+            least.is_some_and(|level| *metadata.level() <= level)
         }));
     // It is set once per process, right at the start; a second time is a mistake of this program.
     tracing::subscriber::set_global_default(Registry::default().with(layer))
@@ -59,6 +64,17 @@ fn shown(level: LogLevel) -> Option<Level> {
         LogLevel::Verbose => Some(Level::DEBUG),
         LogLevel::Notice => Some(Level::INFO),
         LogLevel::Warning => Some(Level::WARN),
+        LogLevel::Nothing => None,
+    }
+}
+
+/// The same, of the library that elects leaders: it tells of each step, and of each heartbeat that is
+/// not answered. What matters to operators the server says itself.
+fn shown_of_consensus(level: LogLevel) -> Option<Level> {
+    match level {
+        LogLevel::Debug => Some(Level::TRACE),
+        LogLevel::Verbose => Some(Level::INFO),
+        LogLevel::Notice | LogLevel::Warning => Some(Level::ERROR),
         LogLevel::Nothing => None,
     }
 }

@@ -434,8 +434,8 @@ settings! {
         replicaof: String = Setting::promise("replicaof", "", "Ladon replicates nothing yet")
             .aliases(&["slaveof"])
             .start();
-        /// Replicas that must keep up for a write to be accepted; 0 for none. There are no replicas
-        /// yet, so any other number refuses every write.
+        /// Replicas that must keep up for a write to be accepted; 0 for none. They are the other
+        /// members of the cluster; without one, any other number refuses every write.
         min_replicas_to_write: u32 = Setting::integer("min-replicas-to-write", 0, I32_MAX, "0")
             .aliases(&["min-slaves-to-write"]);
         /// Seconds since its last word after which a replica does not keep up; 0 asks for none.

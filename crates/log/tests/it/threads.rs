@@ -83,7 +83,9 @@ fn who_waits_for_other_members_is_woken_when_they_have_more() {
     let woken = Arc::new(AtomicUsize::new(0));
     let waiter = log.add_waiter({
         let woken = woken.clone();
-        Arc::new(move || drop(woken.fetch_add(1, Ordering::SeqCst)))
+        Arc::new(move || {
+            woken.fetch_add(1, Ordering::SeqCst);
+        })
     });
     assert_eq!(log.others_have(Lsn::ZERO), 0);
     log.others_reach(&[Lsn(10), Lsn(30)]);

@@ -131,6 +131,11 @@ impl Handle {
         self.inner.lock().removed.insert(member);
     }
 
+    /// It belongs after all.
+    pub(crate) fn removes_not(&self, member: u64) {
+        self.inner.lock().removed.remove(&member);
+    }
+
     pub(crate) fn removed(&self) -> BTreeSet<u64> {
         self.inner.lock().removed.clone()
     }

@@ -45,6 +45,8 @@ const NEAR_BYTES: u64 = 1 << 20;
 /// the checkpoint.
 const KEPT_BYTES: u64 = 64 << 20;
 const LOOK_FOR_CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+/// How long an order waits for another change of the members.
+const CHANGE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How often to look for members that may vote.
 const LOOK_FOR_NEAR_EVERY: Duration = Duration::from_millis(100);
 
@@ -444,6 +446,7 @@ impl Sitting {
             return answer(Err(format!("this node does not lead its cluster{leader}")));
         }
         let (seat, handle) = (self.seat.clone(), Arc::clone(&self.handle));
+        let is_promoting = Arc::clone(&self.is_promoting);
         match order {
             Order::Create { .. } | Order::Join { .. } => {
                 answer(Err("this node is a member of a cluster already".to_owned()));
@@ -460,6 +463,7 @@ impl Sitting {
                         return answer(Err(format!("there is a member {member} already")));
                     }
                     let added = Member { address, client, is_witness: false };
+                    await_members(&seat, &is_promoting).await;
                     answer(seat.add(member, added).await.map(|()| "OK".to_owned()));
                 });
             }
@@ -469,8 +473,14 @@ impl Sitting {
                     return answer(Err(text.to_owned()));
                 }
                 tokio::spawn(async move {
+                    await_members(&seat, &is_promoting).await;
+                    // It learns for a moment, and is not to vote again.
                     handle.removes(member);
-                    answer(seat.remove(member).await.map(|()| "OK".to_owned()));
+                    let removed = seat.remove(member).await;
+                    if removed.is_err() {
+                        handle.removes_not(member);
+                    }
+                    answer(removed.map(|()| "OK".to_owned()));
                 });
             }
             Order::Lead { member } => self.hand_over(member, answer),
@@ -532,6 +542,14 @@ impl Sitting {
             wake.notify_one();
             answer(told);
         });
+    }
+}
+
+/// Waits, for a while, until no change of the members is under way: there is one at a time.
+async fn await_members(seat: &OwnSeat, is_promoting: &AtomicBool) {
+    let began = Instant::now();
+    while (is_promoting.load(SeqCst) || seat.is_changing()) && began.elapsed() < CHANGE_WAIT_MAX {
+        tokio::time::sleep(PROPOSE_EVERY).await;
     }
 }
 
