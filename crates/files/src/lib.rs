@@ -43,4 +43,4 @@ pub use import::{ImportError, Imported, Progress};
 pub use into_directory::import_into_directory;
 pub use into_server::import_into_server;
 pub use restore::restore;
-pub use server_client::ServerOptions;
+pub use server_client::{Client, ClientError, Reply, ServerOptions};

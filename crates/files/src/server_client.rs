@@ -2,9 +2,10 @@
 //! many requests at once, then their replies.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 use thiserror::Error;
 
 /// How a running server is reached.
@@ -22,28 +23,39 @@ pub struct ServerOptions {
 
 /// Why there is no answer.
 #[derive(Debug, Error)]
-pub(crate) enum ClientError {
+pub enum ClientError {
+    /// The server cannot be reached.
     #[error("cannot connect: {0}")]
     Connect(io::Error),
+    /// TLS cannot be spoken with it.
     #[error("cannot connect: {0}")]
     Tls(#[from] ladon_tls::ConnectError),
+    /// The options contradict each other.
     #[error("TLS has no place on a Unix socket")]
     TlsOnUnix,
+    /// It broke, or nothing came in time.
     #[error("the connection failed: {0}")]
     Io(#[from] io::Error),
+    /// No server of Redis' protocol.
     #[error("it answers something that is not Redis' protocol")]
     Malformed,
+    /// Its own error.
     #[error("{0}")]
     Refused(String),
 }
 
 /// A reply of a kind that is asked for here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub enum Reply {
+    /// A status.
     Simple(String),
+    /// An error.
     Error(String),
+    /// A number.
     Integer(i64),
+    /// A string, or none.
     Bulk(Option<Vec<u8>>),
+    /// Others, in order.
     Array(Vec<Reply>),
 }
 
@@ -51,7 +63,7 @@ trait Stream: Read + Write + Send {}
 impl<S: Read + Write + Send> Stream for S {}
 
 /// A connection.
-pub(crate) struct Client {
+pub struct Client {
     stream: BufReader<Box<dyn Stream>>,
     /// Requests that were not sent yet.
     out: Vec<u8>,
@@ -64,16 +76,51 @@ const LINE_BYTES_MAX: u64 = 64 << 10;
 /// Arrays inside arrays: nothing that is asked for here has more.
 const DEPTH_MAX: usize = 8;
 
+fn connect_tcp(address: &str, patience: Option<Duration>) -> io::Result<TcpStream> {
+    let Some(patience) = patience else { return TcpStream::connect(address) };
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "it has no address");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, patience) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(patience))?;
+                stream.set_write_timeout(Some(patience))?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
 impl Client {
     /// Connects and logs in.
     pub(crate) fn connect(options: &ServerOptions) -> Result<Client, ClientError> {
+        Client::connect_to(options, None)
+    }
+
+    /// As `connect`, for a server that may not answer: each step takes no longer than `patience`.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn connect_within(
+        options: &ServerOptions,
+        patience: Duration,
+    ) -> Result<Client, ClientError> {
+        Client::connect_to(options, Some(patience))
+    }
+
+    fn connect_to(
+        options: &ServerOptions,
+        patience: Option<Duration>,
+    ) -> Result<Client, ClientError> {
         let stream: Box<dyn Stream> = match options.address.strip_prefix("unix:") {
             Some(_) if options.tls.is_some() => return Err(ClientError::TlsOnUnix),
             Some(path) => {
                 Box::new(UnixStream::connect(Path::new(path)).map_err(ClientError::Connect)?)
             }
             None => {
-                let stream = TcpStream::connect(&options.address).map_err(ClientError::Connect)?;
+                let stream =
+                    connect_tcp(&options.address, patience).map_err(ClientError::Connect)?;
                 stream.set_nodelay(true).map_err(ClientError::Connect)?;
                 match &options.tls {
                     None => Box::new(stream),
@@ -129,7 +176,10 @@ impl Client {
     }
 
     /// Sends a request and reads its reply; an error is one here, too.
-    pub(crate) fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, ClientError> {
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, ClientError> {
         self.send(words)?;
         match self.reply()? {
             Reply::Error(text) => Err(ClientError::Refused(text)),

@@ -41,6 +41,7 @@ pub fn command() -> Command {
         .subcommand(import_command())
         .subcommand(export_command())
         .subcommand(ping_command())
+        .subcommand(crate::cluster::command())
         .subcommand(crate::space::command())
         .subcommand(crate::cli_files::completions_command())
         .subcommand(crate::cli_files::man_command())
@@ -138,9 +139,14 @@ fn file(help: &'static str) -> Arg {
 
 /// Adds how a running server is reached.
 fn with_server(command: Command, name: &'static str, help: &'static str) -> Command {
+    let server = Arg::new(name).long(name).value_name("HOST:PORT|unix:PATH").help(help);
+    with_login(command.arg(server))
+}
+
+/// Adds who to log in as at a running server, and how TLS is spoken.
+pub fn with_login(command: Command) -> Command {
     let password = "The file with the password; otherwise LADON_PASSWORD has it";
     crate::cli_tls::with_tls(command)
-        .arg(Arg::new(name).long(name).value_name("HOST:PORT|unix:PATH").help(help))
         .arg(Arg::new("user").long("user").value_name("NAME").help("Who to log in as"))
         .arg(
             Arg::new("password-file")

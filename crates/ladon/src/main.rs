@@ -9,6 +9,7 @@ mod check;
 mod cli;
 mod cli_files;
 mod cli_tls;
+mod cluster;
 mod config;
 mod dump;
 mod exit;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Some(("import", matches)) => import::run(matches),
         Some(("config", matches)) => config::run(matches),
         Some(("ping", matches)) => ping::run(matches),
+        Some(("cluster", matches)) => cluster::run(matches),
         Some(("space", matches)) => space::run(matches),
         Some(("version", _)) => version(),
         Some(("serve", matches)) => serve::run(matches),

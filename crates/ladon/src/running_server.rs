@@ -18,6 +18,13 @@ pub fn named(matches: &ArgMatches, argument: &str) -> Result<Option<ServerOption
     Ok(Some(ServerOptions { address: address.clone(), user, password, tls }))
 }
 
+/// A running server at this address, reached as the other arguments say.
+pub fn at(matches: &ArgMatches, address: &str) -> Result<ServerOptions, String> {
+    let (user, password) = login(matches)?;
+    let tls = cli_tls::of_server(matches)?;
+    Ok(ServerOptions { address: address.to_owned(), user, password, tls })
+}
+
 /// The server that the settings describe: on this machine, as `ladon ping` finds it.
 pub fn described(matches: &ArgMatches, settings: &Settings) -> Result<ServerOptions, String> {
     let (endpoint, tls) = cli_tls::own_server(matches, settings)?

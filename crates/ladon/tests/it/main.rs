@@ -8,6 +8,7 @@ mod blocking;
 mod check_and_dump;
 mod client_list;
 mod client_memory;
+mod cluster;
 mod common;
 mod config;
 mod crash_rounds;

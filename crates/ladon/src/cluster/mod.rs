@@ -1,0 +1,305 @@
+//! `ladon cluster`: makes a cluster of running nodes, and changes who belongs to it.
+//!
+//! All of it asks nodes with `LADON.CLUSTER`; what is decided is decided there. Each command says what
+//! it waits for, and can be given again.
+
+mod node;
+mod screen;
+
+use crate::exit::Exit;
+use crate::{cli, output, running_server};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use node::{Node, Status};
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a node is asked again.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// The command line.
+pub fn command() -> Command {
+    let nodes = || Arg::new("node").value_name("HOST:PORT").required(true);
+    let any = || nodes().help("Any member of the cluster");
+    let new =
+        || Arg::new("new").value_name("NEW").required(true).help("The node that is to belong");
+    let who = |help| Arg::new("who").value_name("NUMBER|HOST:PORT").required(true).help(help);
+    Command::new("cluster")
+        .about("Make a cluster of running nodes, look at it, and change who belongs to it")
+        .subcommand_required(true)
+        .subcommand(with_login(
+            Command::new("create")
+                .about("Make a cluster of nodes that belong to none and have no data")
+                .arg(nodes().num_args(1..).help("The nodes, at their ports for clients"))
+                .arg(count("shards", "Parts of the data; one for now"))
+                .arg(count("replicas", "Other nodes that have each part; all of them by default")),
+        ))
+        .subcommand(with_login(
+            Command::new("status").about("Show a cluster on one screen").arg(any()),
+        ))
+        .subcommand(with_login(Command::new("add-node").about("Add a node").arg(any()).arg(new())))
+        .subcommand(with_login(
+            Command::new("remove-node").about("Remove a member").arg(any()).arg(who("The member")),
+        ))
+        .subcommand(with_login(
+            Command::new("replace-node")
+                .about("Add a node, and remove a member once the new one votes")
+                .arg(any())
+                .arg(who("The member that goes"))
+                .arg(new()),
+        ))
+        .subcommand(with_login(
+            Command::new("failover")
+                .about("Let another member lead; no acknowledged write is lost")
+                .arg(any())
+                .arg(
+                    who("The member that is to lead; otherwise one with the whole log")
+                        .required(false),
+                ),
+        ))
+}
+
+fn count(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name("N").value_parser(value_parser!(usize)).help(help)
+}
+
+fn with_login(command: Command) -> Command {
+    let timeout = Arg::new("timeout")
+        .long("timeout")
+        .value_name("SECONDS")
+        .value_parser(value_parser!(u64).range(1..))
+        .default_value("60")
+        .help("How long to wait for the cluster; a new node's data may take longer");
+    cli::with_login(command).arg(timeout)
+}
+
+/// What a command works with.
+struct Work {
+    /// The node that was named, or the first one.
+    node: Node,
+    deadline: Instant,
+}
+
+/// Runs the command.
+pub fn run(matches: &ArgMatches) -> Exit {
+    let Some((name, matches)) = matches.subcommand() else { return Exit::Usage };
+    match done(name, matches) {
+        Ok(()) => Exit::Ok,
+        Err((exit, error)) => {
+            eprintln!("ladon cluster {name}: {error}");
+            exit
+        }
+    }
+}
+
+type Failure = (Exit, String);
+
+fn refused(error: String) -> Failure {
+    (Exit::Refused, error)
+}
+
+fn wrong(error: impl Into<String>) -> Failure {
+    (Exit::Usage, error.into())
+}
+
+fn done(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
+    let word = |name: &str| matches.get_one::<String>(name).cloned();
+    let nodes: Vec<String> =
+        matches.get_many::<String>("node").into_iter().flatten().cloned().collect();
+    let first = nodes.first().ok_or_else(|| wrong("a node is missing"))?;
+    let options = running_server::at(matches, first).map_err(wrong)?;
+    let seconds = matches.get_one::<u64>("timeout").copied().unwrap_or(60);
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    let work = Work { node: Node::new(options), deadline };
+    match name {
+        "create" => work.create(&nodes, matches)?,
+        "add-node" => work.add(&word("new").unwrap_or_default())?,
+        "remove-node" => work.remove(&word("who").unwrap_or_default())?,
+        "replace-node" => {
+            let (old, new) = (word("who").unwrap_or_default(), word("new").unwrap_or_default());
+            // Before anything changes.
+            work.number_of(&work.leader()?.1, &old)?;
+            work.add(&new)?;
+            work.remove(&old)?;
+        }
+        "failover" => work.fail_over(word("who").as_deref())?,
+        _ => {}
+    }
+    work.show()
+}
+
+impl Work {
+    /// Tries until it is there, or the time is over; says what it waits for.
+    fn wait<T>(
+        &self,
+        what: &str,
+        mut look: impl FnMut() -> Result<Option<T>, String>,
+    ) -> Result<T, Failure> {
+        let mut is_told = false;
+        loop {
+            let found = look();
+            if let Ok(Some(found)) = found {
+                return Ok(found);
+            }
+            if Instant::now() >= self.deadline {
+                let why = found.err().map_or(String::new(), |error| format!("; {error}"));
+                return Err(refused(format!("gave up waiting for {what}{why}")));
+            }
+            if !is_told {
+                eprintln!("waiting for {what}");
+                is_told = true;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The member that leads, and what it says. Any member that answers may know it.
+    fn leader(&self) -> Result<(Node, Status), Failure> {
+        self.wait("a leader", || {
+            let (mut known, mut last) = (vec![self.node.address().to_owned()], None);
+            let mut asked = 0;
+            while let Some(address) = known.get(asked).cloned() {
+                asked += 1;
+                let node = self.node.at(&address);
+                match node.status() {
+                    Ok(status) if status.leads() => return Ok(Some((node, status))),
+                    Ok(status) if status.own.text("cluster").is_empty() => {
+                        last = Some(format!("{address} belongs to no cluster"));
+                    }
+                    Ok(status) => {
+                        let others = status.members.iter().map(|it| it.text("client").to_owned());
+                        let new: Vec<_> = others.filter(|other| !known.contains(other)).collect();
+                        known.extend(new);
+                    }
+                    Err(error) => last = Some(error),
+                }
+            }
+            last.map_or(Ok(None), Err)
+        })
+    }
+
+    fn show(&self) -> Result<(), Failure> {
+        let asked = self.node.status().map_err(refused)?;
+        let leading = asked.leader().map(|leader| self.node.at(leader.text("client")));
+        let by_leader = leading.and_then(|leader| leader.status().ok());
+        let shown = by_leader.filter(Status::leads).unwrap_or(asked);
+        let text = screen::text(&shown);
+        match output::with_stdout(|out| out.write_all(text.as_bytes())) {
+            Ok(()) => Ok(()),
+            Err(exit) => Err((exit, "its output is closed".to_owned())),
+        }
+    }
+
+    fn create(&self, nodes: &[String], matches: &ArgMatches) -> Result<(), Failure> {
+        let number = |name: &str| matches.get_one::<usize>(name).copied();
+        if number("shards").unwrap_or(1) != 1 {
+            return Err(wrong("--shards: a cluster has one shard for now"));
+        }
+        let wanted = number("replicas").map_or(nodes.len(), |replicas| replicas + 1);
+        if wanted != nodes.len() {
+            let given = nodes.len();
+            return Err(wrong(format!(
+                "one shard and its replicas are {wanted} nodes, not {given}"
+            )));
+        }
+        if nodes.len() == 2 {
+            return Err(wrong(
+                "two nodes stop as soon as either does, because one is no majority: take three, or \
+                 one and add others later",
+            ));
+        }
+        let mut addresses = BTreeSet::new();
+        for address in nodes {
+            let status = self.node.at(address).status().map_err(refused)?;
+            let cluster = status.own.text("cluster");
+            if !cluster.is_empty() {
+                return Err(refused(format!(
+                    "{address} belongs to cluster {cluster} already; 'ladon cluster add-node \
+                     {address} NEW' adds the others"
+                )));
+            }
+            if !addresses.insert(status.own.text("address").to_owned()) {
+                return Err(wrong(format!("{address} is there twice")));
+            }
+        }
+        let id = format!("{:016x}{:016x}", ladon_server::random_u64(), ladon_server::random_u64());
+        self.node.order(&["CREATE", &id]).map_err(refused)?;
+        eprintln!("{} is the first member of cluster {id}", self.node.address());
+        nodes.iter().skip(1).try_for_each(|address| self.add(address))
+    }
+
+    /// Adds a node, and waits until it votes.
+    fn add(&self, address: &str) -> Result<(), Failure> {
+        let (leader, cluster) = self.leader()?;
+        let id = cluster.own.text("cluster");
+        let new = self.node.at(address);
+        let told = new.status().map_err(refused)?;
+        let member = match (told.own.text("cluster"), told.own.number("member")) {
+            ("", _) => {
+                let number = leader.order(&["NUMBER"]).map_err(refused)?;
+                new.order(&["JOIN", id, &number]).map_err(refused)?;
+                number
+            }
+            // It joined, and was perhaps not added.
+            (same, Some(member)) if same == id => member.to_string(),
+            (other, _) => {
+                return Err(refused(format!("{address} belongs to cluster {other} already")));
+            }
+        };
+        let number: u64 = member.parse().map_err(|_| refused(format!("no number: {member}")))?;
+        if cluster.member(number).is_none() {
+            let (mesh, clients) = (told.own.text("address"), told.own.text("client"));
+            leader.order(&["ADD", &member, mesh, clients]).map_err(refused)?;
+        }
+        let votes = || {
+            let status = leader.status()?;
+            let added = status.member(number);
+            Ok(added.filter(|added| added.text("votes") == "yes").map(drop))
+        };
+        self.wait(&format!("member {member} at {address} to have the log and vote"), votes)?;
+        eprintln!("{address} is member {member}, and votes");
+        Ok(())
+    }
+
+    /// The number of a member that is named by it, or by its clients' address.
+    fn number_of(&self, cluster: &Status, who: &str) -> Result<u64, Failure> {
+        let is_meant = |number: Option<u64>, client: &str| {
+            who.parse().ok().is_some_and(|who: u64| Some(who) == number) || client == who
+        };
+        let found = cluster
+            .members
+            .iter()
+            .find(|member| is_meant(member.number("member"), member.text("client")));
+        let number = found.and_then(|member| member.number("member"));
+        number.ok_or_else(|| wrong(format!("the cluster has no member {who}")))
+    }
+
+    fn remove(&self, who: &str) -> Result<(), Failure> {
+        let (mut leader, cluster) = self.leader()?;
+        let number = self.number_of(&cluster, who)?;
+        if cluster.own.number("member") == Some(number) {
+            eprintln!("member {number} leads; another one takes over first");
+            self.fail_over(None)?;
+            leader = self.leader()?.0;
+        }
+        leader.order(&["REMOVE", &number.to_string()]).map_err(refused)?;
+        eprintln!(
+            "member {number} belongs to the cluster no more; stop it, and remove its directory"
+        );
+        Ok(())
+    }
+
+    fn fail_over(&self, to: Option<&str>) -> Result<(), Failure> {
+        let (leader, cluster) = self.leader()?;
+        let to = to.map(|who| self.number_of(&cluster, who)).transpose()?;
+        let told = match to {
+            Some(to) if cluster.own.number("member") == Some(to) => {
+                format!("member {to} leads already")
+            }
+            Some(to) => leader.order(&["LEAD", &to.to_string()]).map_err(refused)?,
+            None => leader.order(&["LEAD"]).map_err(refused)?,
+        };
+        eprintln!("{told}");
+        Ok(())
+    }
+}

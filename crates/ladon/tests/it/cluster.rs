@@ -1,0 +1,352 @@
+//! Three servers as a cluster: made and changed by `ladon cluster`, killed, stopped, restarted.
+//!
+//! Waits are long, because machines that run tests are busy; nothing is asserted of a time.
+
+use crate::common::{Run, ladon};
+use crate::live::{bulk, call, error, ok};
+use ladon_crash::Client;
+use ladon_resp::client::Value;
+use ladon_testkit::Ports;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// So that a busy machine is no reason to elect anybody.
+const FAILOVER_MS: &str = "1500";
+const PATIENCE: Duration = Duration::from_secs(90);
+const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
+
+struct Nodes {
+    dir: TempDir,
+    ports: Ports,
+    running: Vec<Option<Child>>,
+}
+
+/// Waits until it is so.
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+impl Nodes {
+    /// So many servers that belong to no cluster yet.
+    fn start(count: usize) -> Nodes {
+        let ports = Ports::take(2 * count).expect("free ports");
+        let running = (0..count).map(|_| None).collect();
+        let mut nodes = Nodes { dir: tempfile::tempdir().expect("a folder"), ports, running };
+        (0..count).for_each(|node| nodes.launch(node, "a secret"));
+        nodes
+    }
+
+    fn port(&self, node: usize) -> u16 {
+        self.ports.numbers()[node]
+    }
+
+    fn address(&self, node: usize) -> String {
+        format!("127.0.0.1:{}", self.port(node))
+    }
+
+    fn data(&self, node: usize) -> PathBuf {
+        self.dir.path().join(format!("data-{node}"))
+    }
+
+    fn log(&self, node: usize) -> String {
+        std::fs::read_to_string(self.dir.path().join(format!("log-{node}"))).unwrap_or_default()
+    }
+
+    fn launch(&mut self, node: usize, secret: &str) {
+        let mesh = self.ports.numbers()[self.running.len() + node];
+        let log = self.dir.path().join(format!("log-{node}"));
+        let log = OpenOptions::new().create(true).append(true).open(log).expect("a file");
+        let child = Command::new(env!("CARGO_BIN_EXE_ladon"))
+            .args(["serve", "--resp", &self.address(node), "--io-threads", "1", "--data"])
+            .arg(self.data(node))
+            .args(["--cluster-enabled", "yes", "--cluster-secret", secret])
+            .args(["--cluster-port", &mesh.to_string(), "--failover-timeout", FAILOVER_MS])
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a file"))
+            .stderr(log)
+            .spawn()
+            .expect("starts");
+        self.running[node] = Some(child);
+        until("an answer", || {
+            let mut client = Client::connect(self.port(node)).ok()?;
+            client.call(&["PING"]).ok().filter(|reply| *reply == Value::Simple("PONG".into()))
+        });
+    }
+
+    fn client(&self, node: usize) -> Client {
+        until("a connection", || Client::connect(self.port(node)).ok())
+    }
+
+    fn kill(&mut self, node: usize) {
+        if let Some(mut child) = self.running[node].take() {
+            child.kill().expect("kills");
+            child.wait().expect("it was killed");
+        }
+    }
+
+    fn signal(&self, node: usize, signal: Signal) {
+        let child = self.running[node].as_ref().expect("it runs");
+        kill(Pid::from_raw(child.id() as i32), signal).expect("signals");
+    }
+
+    fn cluster(&self, arguments: &[&str]) -> Run {
+        ladon(&[&["cluster"], arguments].concat())
+    }
+
+    /// Makes a cluster of the first so many.
+    fn form(&self, count: usize) {
+        let addresses: Vec<String> = (0..count).map(|node| self.address(node)).collect();
+        let words: Vec<&str> = ["create", "--timeout", "90"]
+            .into_iter()
+            .chain(addresses.iter().map(|a| &a[..]))
+            .collect();
+        let ran = self.cluster(&words);
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.stdout.matches("follower").count(), count - 1, "{}", ran.stdout);
+    }
+
+    fn fact(&self, node: usize, name: &str) -> Option<String> {
+        let mut client = Client::connect(self.port(node)).ok()?;
+        let timeout = Some(Duration::from_secs(2));
+        client.stream().set_read_timeout(timeout).ok()?;
+        let Value::Array(status) = client.call(&["LADON.CLUSTER", "STATUS"]).ok()? else {
+            return None;
+        };
+        let text = |value: &Value| String::from_utf8(value.as_bytes()?.to_vec()).ok();
+        let at = status.iter().step_by(2).position(|it| text(it).as_deref() == Some(name))?;
+        text(&status[2 * at + 1])
+    }
+
+    /// Which of these leads.
+    fn leader(&self, among: &[usize]) -> usize {
+        until("a leader", || {
+            let leads = |node: &&usize| self.fact(**node, "role").as_deref() == Some("leader");
+            among.iter().find(leads).copied()
+        })
+    }
+
+    /// Waits until the node shows this value.
+    fn shows(&self, node: usize, key: &str, value: &str) {
+        until(&format!("{key} at node {node}"), || {
+            let mut client = Client::connect(self.port(node)).ok()?;
+            client.call(&["GET", key]).ok().filter(|reply| *reply == bulk(value))
+        });
+    }
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        (0..self.running.len()).for_each(|node| self.kill(node));
+    }
+}
+
+/// An error's text; of other replies, what tells them apart.
+fn told(reply: &Value) -> String {
+    match reply {
+        Value::Error(text) => String::from_utf8_lossy(text).into_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn quorum(client: &mut Client) {
+    assert_eq!(call(client, &["CLIENT", "GATE", "quorum"]), ok());
+}
+
+#[test]
+fn three_nodes_are_one_and_survive_the_leaders_death() {
+    let mut nodes = Nodes::start(3);
+    let outside = told(&call(&mut nodes.client(1), &["GET", "a"]));
+    assert!(outside.starts_with("CLUSTERDOWN"), "{outside}");
+    nodes.form(3);
+    let leader = nodes.leader(&[0, 1, 2]);
+    let mut client = nodes.client(leader);
+    assert_eq!(call(&mut client, &["SET", "a", "1"]), ok());
+    assert_eq!(call(&mut client, &["MSET", "b", "2", "c", "3"]), ok());
+    let followers: Vec<usize> = (0..3).filter(|&node| node != leader).collect();
+    for &node in &followers {
+        nodes.shows(node, "c", "3");
+        let mut client = nodes.client(node);
+        assert_eq!(call(&mut client, &["SET", "a", "9"]), error(READ_ONLY));
+        quorum(&mut client);
+        assert_eq!(call(&mut client, &["PING"]), Value::Simple("PONG".into()));
+        let refused = told(&call(&mut client, &["GET", "a"]));
+        assert!(refused.starts_with("NOQUORUM"), "{refused}");
+    }
+    quorum(&mut client);
+    for count in 1..=20 {
+        assert_eq!(call(&mut client, &["INCR", "count"]), Value::Integer(count));
+    }
+    nodes.kill(leader);
+    let next = nodes.leader(&followers);
+    let mut client = nodes.client(next);
+    quorum(&mut client);
+    assert_eq!(call(&mut client, &["GET", "count"]), bulk("20"));
+    assert_eq!(call(&mut client, &["INCR", "count"]), Value::Integer(21));
+    // The one that was killed comes back, and follows.
+    nodes.launch(leader, "a secret");
+    nodes.shows(leader, "count", "21");
+    assert_eq!(call(&mut nodes.client(leader), &["DEL", "count"]), error(READ_ONLY));
+    // All go, and come back with all data.
+    (0..3).for_each(|node| nodes.kill(node));
+    (0..3).for_each(|node| nodes.launch(node, "a secret"));
+    let leader = nodes.leader(&[0, 1, 2]);
+    assert_eq!(
+        call(&mut nodes.client(leader), &["MGET", "a", "count"]),
+        Value::Array(vec![bulk("1"), bulk("21")])
+    );
+}
+
+#[test]
+fn a_leader_that_was_stopped_shows_nothing_old_and_takes_back_what_was_not_committed() {
+    let nodes = Nodes::start(3);
+    nodes.form(3);
+    let leader = nodes.leader(&[0, 1, 2]);
+    let followers: Vec<usize> = (0..3).filter(|&node| node != leader).collect();
+    assert_eq!(call(&mut nodes.client(leader), &["SET", "key", "before"]), ok());
+    followers.iter().for_each(|&node| nodes.shows(node, "key", "before"));
+    let mut old = nodes.client(leader);
+    quorum(&mut old);
+    // Nobody hears these any more.
+    followers.iter().for_each(|&node| nodes.signal(node, Signal::SIGSTOP));
+    let written = call(&mut nodes.client(leader), &["SET", "key", "lost"]);
+    nodes.signal(leader, Signal::SIGSTOP);
+    followers.iter().for_each(|&node| nodes.signal(node, Signal::SIGCONT));
+    let next = nodes.leader(&followers);
+    assert_eq!(call(&mut nodes.client(next), &["GET", "key"]), bulk("before"));
+    assert_eq!(call(&mut nodes.client(next), &["SET", "key", "after"]), ok());
+    nodes.signal(leader, Signal::SIGCONT);
+    // Refused, undecided, or cut off: but not the old value.
+    if let Ok(answer) = old.call(&["GET", "key"]) {
+        let refused = told(&answer);
+        let is_refused = ["NOQUORUM", "UNKNOWNOUTCOME"].iter().any(|it| refused.starts_with(it));
+        assert!(is_refused, "{refused}");
+    }
+    nodes.shows(leader, "key", "after");
+    if written == ok() {
+        assert_eq!(nodes.fact(leader, "rewinds").as_deref(), Some("1"));
+        assert!(nodes.log(leader).contains("it is taken back, and the data is read anew"));
+    }
+    assert_eq!(call(&mut nodes.client(leader), &["SET", "key", "x"]), error(READ_ONLY));
+}
+
+#[test]
+fn members_change_and_leaders_hand_over_without_loss() {
+    let nodes = Nodes::start(4);
+    nodes.form(3);
+    let first = nodes.address(0);
+    let mut waiting = nodes.client(nodes.leader(&[0, 1, 2]));
+    waiting.request(&["BLPOP", "list", "0"]).expect("sends");
+    let stop = AtomicBool::new(false);
+    thread::scope(|threads| {
+        // Follows the leader, and counts with it.
+        let writer = threads.spawn(|| {
+            let (mut least, mut most) = (0, 0);
+            while !stop.load(Relaxed) {
+                let mut client = nodes.client(nodes.leader(&[0, 1, 2, 3]));
+                if !matches!(client.call(&["CLIENT", "GATE", "quorum"]), Ok(reply) if reply == ok())
+                {
+                    continue;
+                }
+                loop {
+                    most += 1;
+                    match client.call(&["INCR", "count"]) {
+                        Ok(Value::Integer(count)) => {
+                            assert!(
+                                (least + 1..=most).contains(&count),
+                                "{count}: {least}, {most}"
+                            );
+                            (least, most) = (count, count);
+                        }
+                        // Refused, or undecided.
+                        _ => break,
+                    }
+                    if stop.load(Relaxed) {
+                        break;
+                    }
+                }
+            }
+            (least, most)
+        });
+        for _ in 0..3 {
+            let ran = nodes.cluster(&["failover", &first, "--timeout", "90"]);
+            assert_eq!(ran.code, 0, "{}", ran.stderr);
+        }
+        let ran =
+            nodes.cluster(&["replace-node", &first, &first, &nodes.address(3), "--timeout", "90"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        stop.store(true, Relaxed);
+        let (least, most) = writer.join().expect("no count was lost");
+        let leader = nodes.leader(&[1, 2, 3]);
+        let count = call(&mut nodes.client(leader), &["GET", "count"]);
+        let count: i64 = String::from_utf8_lossy(count.as_bytes().unwrap()).parse().unwrap();
+        assert!((least..=most).contains(&count), "{count}, acknowledged {least}, asked {most}");
+        nodes.shows(3, "count", &count.to_string());
+    });
+    let unblocked = told(&waiting.reply().expect("a reply"));
+    assert!(unblocked.starts_with("UNBLOCKED"), "{unblocked}");
+    let status = nodes.cluster(&["status", &nodes.address(3)]);
+    assert!(!status.stdout.contains(&first), "{}", status.stdout);
+    let ran = nodes.cluster(&["remove-node", &nodes.address(3), "77"]);
+    assert_eq!((ran.code, ran.stderr.contains("the cluster has no member 77")), (2, true));
+}
+
+#[test]
+fn who_does_not_belong_is_refused() {
+    let mut nodes = Nodes::start(3);
+    for (arguments, told) in [
+        (vec!["create", "--shards", "2"], "one shard for now"),
+        (vec!["create", "--replicas", "5"], "are 6 nodes, not 3"),
+    ] {
+        let addresses: Vec<String> = (0..3).map(|node| nodes.address(node)).collect();
+        let words: Vec<&str> =
+            arguments.into_iter().chain(addresses.iter().map(|address| &address[..])).collect();
+        let ran = nodes.cluster(&words);
+        assert_eq!((ran.code, ran.stderr.contains(told)), (2, true), "{}", ran.stderr);
+    }
+    let two = nodes.cluster(&["create", &nodes.address(0), &nodes.address(1)]);
+    assert_eq!((two.code, two.stderr.contains("two nodes stop")), (2, true), "{}", two.stderr);
+    nodes.form(1);
+    // Another secret.
+    nodes.kill(1);
+    nodes.launch(1, "another secret");
+    let ran = nodes.cluster(&["add-node", &nodes.address(0), &nodes.address(1), "--timeout", "4"]);
+    assert_eq!(
+        (ran.code, ran.stderr.contains("gave up waiting for member")),
+        (3, true),
+        "{}",
+        ran.stderr
+    );
+    // A member's directory is nobody else's.
+    nodes.kill(0);
+    let port = nodes.address(2);
+    nodes.kill(2);
+    let data = nodes.data(0);
+    let ran = ladon(&["serve", "--resp", &port, "--data", data.to_str().expect("a name")]);
+    assert!(
+        ran.code != 0 && ran.stderr.contains("is the directory of member 1 of a cluster"),
+        "{}",
+        ran.stderr
+    );
+    // A plain server has no such gate, and is no node.
+    let ran = ladon(&["serve", "--gate", "quorum", "--resp", &port]);
+    assert_eq!(
+        (ran.code, ran.stderr.contains("for nodes of a cluster")),
+        (2, true),
+        "{}",
+        ran.stderr
+    );
+}
