@@ -11,7 +11,7 @@ fn layers_and_origins_as_json() {
     let toml = dir.path().join("ladon.toml");
     let conf = dir.path().join("redis.conf");
     fs::write(&toml, "maxmemory = \"1gb\"\ntimeout = 5\n").expect("writes");
-    fs::write(&conf, "timeout 6\nmaxclients 7\nrequirepass secret\n").expect("writes");
+    fs::write(&conf, "timeout 6\nmaxclients 7\nrequirepass hunter2\n").expect("writes");
     let (toml, conf) = (toml.to_str().expect("UTF-8"), conf.to_str().expect("UTF-8"));
     let run =
         ladon(&["config", "--json", "--config", toml, "--redis-conf", conf, "--maxclients", "8"]);
@@ -27,7 +27,7 @@ fn layers_and_origins_as_json() {
         assert_eq!(all[name]["origin"], origin, "{name}");
     }
     assert_eq!(all["requirepass"]["value"], Value::Null);
-    assert!(!run.stdout.contains("secret"));
+    assert!(!run.stdout.contains("hunter2"));
 }
 
 #[test]
