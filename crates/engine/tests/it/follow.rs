@@ -66,8 +66,14 @@ fn readers_see_parts(records: impl Fn(u64) -> Vec<Vec<u8>>) -> bool {
             && !saw_parts.load(Ordering::Relaxed)
         {
             number += 1;
-            for record in records(number) {
+            let mut records = records(number).into_iter().peekable();
+            while let Some(record) = records.next() {
                 keyspace.follow(Lsn(number), &record, &mut scratch, 1000).unwrap();
+                // The first of these two readers' looks may have begun before, the third has not.
+                let seen = looks.load(Ordering::Relaxed) + 3;
+                while records.peek().is_some() && looks.load(Ordering::Relaxed) < seen {
+                    std::thread::yield_now();
+                }
             }
         }
         is_over.store(true, Ordering::Relaxed);
