@@ -32,7 +32,7 @@ use thiserror::Error;
 pub const DIR_FORMAT: u32 = 1;
 
 /// The file that is locked while a server uses the directory.
-pub(crate) const LOCK_NAME: &str = "LOCK";
+pub const LOCK_NAME: &str = "LOCK";
 
 /// The file with the directory's identity.
 pub(crate) const META_NAME: &str = "meta";

@@ -65,7 +65,7 @@ pub use copy::{CopiedFile, CopyError, LogCopy, note_copied_end};
 pub use crc::{crc32c, crc32c_of_both};
 pub use cut::CutError;
 pub use damage::Damage;
-pub use data_dir::{BACKUP_NAME, DIR_FORMAT, DataDir, Meta, OpenError};
+pub use data_dir::{BACKUP_NAME, DIR_FORMAT, DataDir, LOCK_NAME, Meta, OpenError};
 pub use follow::ForeignFault;
 pub use log::Log;
 pub use log_end::{LOG_END_FORMAT, LogEnd, log_end_path};

@@ -389,7 +389,10 @@ enum Parsed {
 }
 
 /// Reads until the buffer is full or the file ends. Returns the number of bytes read.
-pub(crate) fn read_full(file: &dyn DiskFile, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+///
+/// # Errors
+/// The system's.
+pub fn read_full(file: &dyn DiskFile, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let mut read = 0;
     while read < buffer.len() {
         match file.read_at(&mut buffer[read..], at + read as u64) {

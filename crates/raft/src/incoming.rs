@@ -16,7 +16,9 @@
 //! sum 8a9136aa                   CRC-32C of the lines before
 //! ```
 
-use crate::state::GroupState;
+use crate::state::{GroupState, read_file};
+use ladon_log::checkpoint::format::checkpoint_begin;
+use ladon_log::segment::segment_base;
 use ladon_log::{crc32c, note_copied_end};
 use ladon_platform::{Disk, DiskFile};
 use ladon_record::Lsn;
@@ -29,6 +31,8 @@ const LIST: &str = "incoming";
 const SUFFIX: &str = ".incoming";
 const HEAD: &str = "ladon-incoming 1";
 
+/// A longer list is none.
+const LIST_BYTES_MAX: u64 = 64 << 20;
 /// A directory has no more files than a log of many terabytes.
 const FILES_MAX: usize = 1 << 20;
 
@@ -52,11 +56,9 @@ fn bad(text: impl Into<String>) -> io::Error {
 
 /// Whether a member's data may have a file of this name.
 fn is_of_data(name: &str) -> bool {
-    let is_position =
-        |digits: &str| digits.len() == 20 && digits.bytes().all(|b| b.is_ascii_digit());
-    name == "meta"
-        || name.strip_suffix(".log").is_some_and(is_position)
-        || name.strip_suffix(".checkpoint").is_some_and(is_position)
+    let path = Path::new(name);
+    let is_plain = path.file_name().is_some_and(|last| last == name);
+    is_plain && (name == "meta" || segment_base(path).or(checkpoint_begin(path)).is_some())
 }
 
 impl Incoming {
@@ -154,22 +156,11 @@ fn remove(disk: &dyn Disk, path: &Path) -> io::Result<()> {
 /// `InvalidData` if the list is damaged; what the system says. Try again.
 pub fn finish_incoming(disk: &Arc<dyn Disk>, dir: &Path) -> io::Result<bool> {
     let path = dir.join(LIST);
-    let file = match disk.open_read_only(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return clear(&**disk, dir).map(|()| false);
-        }
-        other => other?,
+    let Some(bytes) = read_file(&**disk, &path, LIST_BYTES_MAX)? else {
+        return clear(&**disk, dir).map(|()| false);
     };
-    let mut bytes = vec![0; file.len()?.min(64 << 20) as usize];
-    let mut read = 0;
-    while read < bytes.len() {
-        match file.read_at(&mut bytes[read..], read as u64)? {
-            0 => break,
-            count => read += count,
-        }
-    }
     let damaged = |found| bad(format!("{} is damaged: {found}", path.display()));
-    let (end, files) = decode(&bytes[..read]).map_err(damaged)?;
+    let (end, files) = decode(&bytes).map_err(damaged)?;
     // The vote and the members stay, under the new directory's identity.
     let at = |name: &str| dir.join(name);
     let is_here = |path: &Path| match disk.open_read_only(path) {

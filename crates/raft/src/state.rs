@@ -22,6 +22,7 @@
 use crate::entry::Member;
 use crate::frame::{decode_members, encode_members, reign};
 use crate::types::{EntryId, LeaderId, MemberId, Vote};
+use ladon_log::reader::read_full;
 use ladon_log::{Meta, crc32c};
 use ladon_platform::{Disk, DiskFile};
 use ladon_record::Lsn;
@@ -203,23 +204,22 @@ impl GroupState {
     }
 }
 
-/// The file's bytes; `None` if there is none.
+/// Sixteen changes of some hundred members each fit.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
 fn read(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
-    /// Sixteen changes of some hundred members each fit.
-    const BYTES_MAX: u64 = 1 << 20;
+    read_file(disk, path, FILE_BYTES_MAX)
+}
+
+/// The first bytes of a file, all of one that is no longer than `most`; `None` if there is none.
+pub(crate) fn read_file(disk: &dyn Disk, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match disk.open_read_only(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut bytes = vec![0; file.len()?.min(BYTES_MAX) as usize];
-    let mut read = 0;
-    while read < bytes.len() {
-        match file.read_at(&mut bytes[read..], read as u64)? {
-            0 => break,
-            count => read += count,
-        }
-    }
+    let mut bytes = vec![0; file.len()?.min(most) as usize];
+    let read = read_full(&*file, &mut bytes, 0)?;
     bytes.truncate(read);
     Ok(Some(bytes))
 }

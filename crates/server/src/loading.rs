@@ -23,7 +23,7 @@ use ladon_kernel::durability::{Backups, CheckpointError, Durability, Persistence
 use ladon_kernel::limits;
 use ladon_kernel::loading::Loading;
 use ladon_kernel::shared::Shared;
-use ladon_log::{DataDir, Log, LogOptions, Progress};
+use ladon_log::{DataDir, LOCK_NAME, Log, LogOptions, Progress};
 use ladon_platform::{Disk, SystemDisk};
 use ladon_raft::GroupState;
 use ladon_record::{Gate, Lsn};
@@ -139,7 +139,7 @@ fn open(shared: &Shared, noted: &Loading) -> Result<Recovered, RunError> {
 fn finish_incoming(dir: &Path) -> io::Result<()> {
     let disk = Arc::new(SystemDisk) as Arc<dyn Disk>;
     disk.create_dir_all(dir)?;
-    let _lock = disk.lock(&dir.join("LOCK"))?;
+    let _lock = disk.lock(&dir.join(LOCK_NAME))?;
     if ladon_raft::finish_incoming(&disk, dir)? {
         tracing::info!("this directory has another member's data from now on");
     }

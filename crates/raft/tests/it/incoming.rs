@@ -138,7 +138,17 @@ fn files_that_are_no_members_are_refused() {
         let files = files.iter().map(|&(name, bytes)| (name.to_owned(), bytes)).collect();
         Incoming::begin(disk.clone(), Path::new("/data"), files, Lsn(9))
     };
-    for name in ["../meta", "group", "x.log", "0000000000000000000a.log", "", "LOCK", "users.acl"] {
+    for name in [
+        "../meta",
+        "../00000000000000000000.log",
+        "a/00000000000000000000.log",
+        "group",
+        "x.log",
+        "0000000000000000000a.log",
+        "",
+        "LOCK",
+        "users.acl",
+    ] {
         let refused = begin(&[("meta", 64), (name, 1)]).err().unwrap();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidData, "{name}");
     }

@@ -4,7 +4,7 @@ use super::standing::Standing;
 use super::thread::OwnSeat;
 use ladon_kernel::cluster::{Cluster, ClusterId, MemberView, Order, View};
 use ladon_kernel::message::{Message, ThreadHandle};
-use ladon_mesh::{Limits, Security};
+use ladon_mesh::Security;
 use ladon_raft::GroupLog;
 use ladon_record::Lsn;
 use parking_lot::Mutex;
@@ -79,14 +79,6 @@ impl Handle {
 
     pub(crate) fn security(&self) -> Security {
         self.security.clone()
-    }
-
-    pub(crate) fn limits(&self) -> Limits {
-        Limits::default()
-    }
-
-    pub(crate) fn is_outside(&self) {
-        self.inner.lock().seat = None;
     }
 
     pub(crate) fn sits(

@@ -14,7 +14,7 @@ use ladon_kernel::replication::Place as ClientPlace;
 use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
 use ladon_log::Log;
-use ladon_mesh::{Identity, Mesh};
+use ladon_mesh::{Identity, Limits, Mesh};
 use ladon_raft::{ExtentLog, GroupLog, GroupState, Index, Member, Now, Planted, Seat, Writers};
 use ladon_record::Lsn;
 use openraft_rt_tokio::TokioRuntime;
@@ -122,7 +122,7 @@ async fn take_part(
         version: 1,
         features: 0,
     }));
-    let mesh = Mesh::new(Arc::clone(&identity), handle.security(), handle.limits());
+    let mesh = Mesh::new(Arc::clone(&identity), handle.security(), Limits::default());
     let answers = Answers::new(Arc::clone(&handle.heard_leader));
     let service = Arc::clone(&answers);
     let listening = mesh.clone();
@@ -162,7 +162,7 @@ async fn await_membership(
     orders: &mut UnboundedReceiver<Asked>,
 ) -> io::Result<bool> {
     place.shared.role.set(Role::Outside);
-    handle.is_outside();
+    handle.left();
     while let Some(Asked { order, answer }) = orders.recv().await {
         let joined = match order {
             None => return Ok(false),
@@ -290,8 +290,9 @@ impl Sitting {
             }
             self.elect_from_now_on();
             self.take_role(&now);
-            self.look_at_others(&now);
-            self.tell_of_leader(&now);
+            let members = self.seat.members();
+            self.look_at_others(&now, &members);
+            self.tell_of_leader(&now, &members);
             self.propose(&now).await;
             self.look_for_near(&now);
             self.look_for_checkpoint().await;
@@ -342,12 +343,10 @@ impl Sitting {
     }
 
     /// Tells subscribers of another leader, as sentinels of Redis do.
-    fn tell_of_leader(&self, now: &Now) {
+    fn tell_of_leader(&self, now: &Now, members: &[ladon_raft::Seen]) {
         let is_own = now.leads && self.shared.role.get() == Role::Leads;
         let Some(leader) = now.leader.filter(|_| is_own || !now.leads) else { return };
-        let Some(leading) = self.seat.members().into_iter().find(|it| it.id == leader) else {
-            return;
-        };
+        let Some(leading) = members.iter().find(|it| it.id == leader) else { return };
         let Some(before) = self.handle.leader_is_at(&leading.member.client) else { return };
         let (before, new) = (ClientPlace::of(&before), ClientPlace::of(&leading.member.client));
         let name = self.shared.settings.sentinel_master_name();
@@ -360,9 +359,8 @@ impl Sitting {
 
     /// Tells the log what the other members have, for `WAIT`, and counts those that were heard of
     /// lately, for `min-replicas-to-write`.
-    fn look_at_others(&self, now: &Now) {
-        let others = if now.leads { self.seat.members() } else { Vec::new() };
-        let others = others.iter().filter(|member| Some(member.id) != now.leader);
+    fn look_at_others(&self, now: &Now, members: &[ladon_raft::Seen]) {
+        let others = members.iter().filter(|member| now.leads && Some(member.id) != now.leader);
         let has = others.clone().filter_map(|member| self.group_log.end_of(member.matched?));
         self.log.others_reach(&has.collect::<Vec<_>>());
         let lag = Duration::from_secs(self.shared.settings.min_replicas_max_lag().into());
