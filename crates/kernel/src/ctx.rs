@@ -37,7 +37,7 @@ pub struct Ctx<'a> {
     pub in_attempt: bool,
     /// The hash of the request's first key, where it is known already.
     pub first_key: Option<KeyHash>,
-    /// The LSN that the reply depends on because of what `on_partition` has committed.
+    /// The LSN that the reply depends on, whatever its own transaction commits.
     pub depends: Lsn,
     /// The transaction that the command runs in.
     pub data: Data<'a>,

@@ -12,6 +12,9 @@ pub struct Lsn(pub u64);
 impl Lsn {
     /// Before the first record.
     pub const ZERO: Lsn = Lsn(0);
+    /// What a reply depends on that tells of data, if it tells of no change: every gate has passed
+    /// it, but for `quorum` while the group may have another leader.
+    pub const DATA: Lsn = Lsn(1);
     /// After every record there can be.
     pub const MAX: Lsn = Lsn(u64::MAX);
 }

@@ -15,20 +15,15 @@ impl Positions {
         Positions(Positions::new(log.written(), log.durable(), log.agreed()).0, others)
     }
 
-    pub(crate) const fn new(written: Lsn, durable: Lsn, agreed: Lsn) -> Positions {
+    pub(crate) fn new(written: Lsn, durable: Lsn, agreed: Lsn) -> Positions {
+        // Of the data that is there from the beginning, only other nodes can have more.
+        let (written, durable) = (written.max(Lsn::DATA), durable.max(Lsn::DATA));
         Positions([Lsn::MAX, written, written, durable, agreed], 0)
     }
 
     #[inline]
     pub(crate) fn passed(self, gate: Gate, lsn: Lsn) -> bool {
-        self.0[gate as usize] >= Positions::needed(gate, lsn)
-    }
-
-    /// The position of a gate that lets a reply leave which depends on `lsn`. At `quorum` also one
-    /// that depends on nothing waits while the group may have another leader.
-    #[inline]
-    pub(crate) fn needed(gate: Gate, lsn: Lsn) -> Lsn {
-        lsn.max(Lsn(u64::from(gate >= Gate::Quorum)))
+        self.0[gate as usize] >= lsn
     }
 
     /// Up to where the log was handed to the operating system.

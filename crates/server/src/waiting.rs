@@ -39,7 +39,6 @@ impl Default for Awaited {
 
 impl Awaited {
     pub(crate) fn add(&mut self, gate: Gate, lsn: Lsn) {
-        let lsn = Positions::needed(gate, lsn);
         match gate {
             Gate::None => {}
             Gate::Write | Gate::EverySec => self.written = self.written.min(lsn),

@@ -57,7 +57,11 @@ pub fn execute(
     };
     let done = running.run(&header, request, out);
     // Errors show the user's rights as well.
-    let depends = running.depends.max(running.session.rights_changed());
+    let mut depends = running.depends.max(running.session.rights_changed());
+    if !running.thread.node.role.is_free() && !facts_of(header.request_type).needs_data {
+        // A follower has nothing but what is committed, and answers this at any gate.
+        depends = Lsn::ZERO;
+    }
     let (long, version) = (running.long.take(), running.schema_version);
     if let Err(Ended::Again(flow)) = done {
         out.truncate(before);
@@ -107,14 +111,20 @@ impl Running<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
         let node = self.thread.node;
-        let admitted = admission::on_data(node).and_then(|()| match node.role.is_free() {
-            true => Ok(()),
-            false => admission::in_cluster(node, None),
-        });
-        if let Err(refusal) = admitted
-            && facts_of(header.request_type).needs_data
-        {
-            return Err(error::of_refusal(refusal, node).into());
+        if facts_of(header.request_type).needs_data {
+            // Who may log in is known at every node.
+            let may_serve = node.role.is_free() || header.request_type == request_type::AUTH;
+            let writes = facts_of(header.request_type).writes;
+            let admitted = admission::on_data(node).and_then(|()| match may_serve {
+                true => Ok(()),
+                false => admission::in_cluster(node, None, writes),
+            });
+            if let Err(refusal) = admitted {
+                return Err(error::of_refusal(refusal, node).into());
+            }
+            if header.request_type != request_type::AUTH {
+                self.depends = self.depends.max(Lsn::DATA);
+            }
         }
         let version = self.schema_version;
         if header.schema_version != 0 && header.schema_version != version {

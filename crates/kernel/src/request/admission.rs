@@ -21,7 +21,7 @@ use crate::node::Node;
 use crate::role::Role;
 use crate::shared::Paused;
 use ladon_identity::Denied;
-use ladon_record::Gate;
+use ladon_record::{Gate, Lsn};
 use ladon_resp::Proto;
 
 /// Why something is not admitted.
@@ -128,7 +128,7 @@ pub fn request(
     if !flags.has(Flags::LOADING) {
         on_data(node)?;
         if !node.role.is_free() && flags.0 & ON_DATA != 0 {
-            in_cluster(node, session.gate)?;
+            in_cluster(node, session.gate, flags.has(Flags::WRITE))?;
         }
     }
     if session.is_subscribed()
@@ -225,17 +225,27 @@ pub fn call(node: &Node, call: Call, script: Script, memory: Room) -> Result<(),
     if allows_oom || !call.flags.has(Flags::DENYOOM) { Ok(()) } else { has_room(memory) }
 }
 
+/// What the reply of a command depends on, whatever it finds.
+#[inline]
+pub(crate) fn depends(flags: Flags) -> Lsn {
+    // `EXEC` tells of data by refusing alone: a watched key has changed.
+    let tells = flags.0 & (ON_DATA | Flags::RUNS_QUEUE.0) != 0;
+    if tells { Lsn::DATA } else { Lsn::ZERO }
+}
+
 /// Admits what needs data.
 #[inline]
 pub fn on_data(node: &Node) -> Result<(), Refusal> {
     if node.loading.is_some() { Err(Refusal::Loading) } else { Ok(()) }
 }
 
-/// Admits what reads data at a node that does not lead its cluster.
+/// Admits what reads data, or writes it, at a node that does not lead its cluster.
 #[cold]
-pub fn in_cluster(node: &Node, gate: Option<Gate>) -> Result<(), Refusal> {
+pub fn in_cluster(node: &Node, gate: Option<Gate>, writes: bool) -> Result<(), Refusal> {
     match node.role.get() {
         Role::Alone | Role::Leads => Ok(()),
+        // Whatever the gate: clients follow the leader by this error.
+        Role::Follows if writes => Err(Refusal::Follows),
         Role::Follows if gate.unwrap_or_else(|| node.settings.gate()) == Gate::Quorum => {
             Err(Refusal::FollowsQuorum)
         }

@@ -262,6 +262,7 @@ impl Running<'_, '_> {
         let reply = Reply::new(self.out, self.session.proto);
         let mut ctx = Ctx::new(node, local, self.session, reply, now_ms, *append);
         ctx.first_key = first_key;
+        ctx.depends = admission::depends(flags);
         if flags.has(Flags::RUNS_SCRIPT) {
             ctx.pump = pump.as_deref_mut().map(|pump| pump as Pump<'_>);
         }

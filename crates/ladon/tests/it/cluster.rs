@@ -26,6 +26,7 @@ struct Nodes {
     dir: TempDir,
     ports: Ports,
     running: Vec<Option<Child>>,
+    gate: &'static str,
 }
 
 /// Waits until it is so.
@@ -43,9 +44,14 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 impl Nodes {
     /// So many servers that belong to no cluster yet.
     fn start(count: usize) -> Nodes {
+        Nodes::start_at(count, "everysec")
+    }
+
+    /// The same at another default gate.
+    fn start_at(count: usize, gate: &'static str) -> Nodes {
         let ports = Ports::take(2 * count).expect("free ports");
         let running = (0..count).map(|_| None).collect();
-        let mut nodes = Nodes { dir: tempfile::tempdir().expect("a folder"), ports, running };
+        let mut nodes = Nodes { dir: tempfile::tempdir().expect("a folder"), ports, running, gate };
         (0..count).for_each(|node| nodes.launch(node, "a secret"));
         nodes
     }
@@ -71,7 +77,8 @@ impl Nodes {
         let log = self.dir.path().join(format!("log-{node}"));
         let log = OpenOptions::new().create(true).append(true).open(log).expect("a file");
         let child = Command::new(env!("CARGO_BIN_EXE_ladon"))
-            .args(["serve", "--resp", &self.address(node), "--io-threads", "1", "--data"])
+            .args(["serve", "--resp", &self.address(node), "--io-threads", "1"])
+            .args(["--gate", self.gate, "--data"])
             .arg(self.data(node))
             .args(["--cluster-enabled", "yes", "--cluster-secret", secret])
             .args(["--cluster-port", &mesh.to_string(), "--failover-timeout", FAILOVER_MS])
@@ -208,6 +215,33 @@ fn three_nodes_are_one_and_survive_the_leaders_death() {
         call(&mut nodes.client(leader), &["MGET", "a", "count"]),
         Value::Array(vec![bulk("1"), bulk("21")])
     );
+}
+
+#[test]
+fn quorum_is_the_gate_of_all() {
+    let nodes = Nodes::start_at(3, "quorum");
+    // What tells of no data is answered before there is a cluster, and by followers.
+    let is_quick = |node: usize| {
+        let mut client = nodes.client(node);
+        assert_eq!(call(&mut client, &["PING"]), Value::Simple("PONG".into()));
+        assert_eq!(call(&mut client, &["CLIENT", "SETNAME", "name"]), ok());
+        assert!(matches!(call(&mut client, &["ROLE"]), Value::Array(_)));
+        assert!(call(&mut client, &["INFO"]).as_bytes().is_some());
+    };
+    (0..3).for_each(is_quick);
+    nodes.form(3);
+    let leader = nodes.leader(&[0, 1, 2]);
+    let mut client = nodes.client(leader);
+    assert_eq!(call(&mut client, &["EXISTS", "key"]), Value::Integer(0));
+    assert_eq!(call(&mut client, &["SET", "key", "value"]), ok());
+    assert_eq!(call(&mut client, &["GET", "key"]), bulk("value"));
+    for node in (0..3).filter(|&node| node != leader) {
+        is_quick(node);
+        let mut client = nodes.client(node);
+        assert_eq!(call(&mut client, &["SET", "key", "other"]), error(READ_ONLY));
+        let refused = told(&call(&mut client, &["GET", "key"]));
+        assert!(refused.starts_with("NOQUORUM"), "{refused}");
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl Worker {
     #[inline]
     pub(super) fn promise_everysec(&mut self) {
         let lsn = std::mem::take(&mut self.everysec_lsn);
-        if lsn != Lsn::ZERO && !self.unsynced_everysec_canary {
+        if lsn > Lsn::DATA && !self.unsynced_everysec_canary {
             self.log.sync_soon(lsn);
         }
     }
