@@ -21,6 +21,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracing::field::{Field, Visit};
+use tracing::subscriber::Interest;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::dynamic_filter_fn;
 use tracing_subscriber::fmt::format::Writer;
@@ -44,14 +45,21 @@ pub fn start(settings: Arc<Settings>) -> io::Result<()> {
         .with_ansi(ansi)
         .event_format(lines)
         .with_writer(Destination { file })
-        .with_filter(dynamic_filter_fn(move |metadata, _| {
-            let loglevel = settings.loglevel();
-            let least = match metadata.target().starts_with("openraft") {
-                true => shown_of_consensus(loglevel),
-                false => shown(loglevel),
-            };
-            least.is_some_and(|level| *metadata.level() <= level)
-        }));
+        .with_filter(
+            dynamic_filter_fn(move |metadata, _| {
+                let loglevel = settings.loglevel();
+                let least = match metadata.target().starts_with("openraft") {
+                    true => shown_of_consensus(loglevel),
+                    false => shown(loglevel),
+                };
+                least.is_some_and(|level| *metadata.level() <= level)
+            })
+            // No line shows a span, and the library that elects leaders opens dozens for each entry.
+            .with_callsite_filter(|metadata| match metadata.is_span() {
+                true => Interest::never(),
+                false => Interest::sometimes(),
+            }),
+        );
     // It is set once per process, right at the start; a second time is a mistake of this program.
     tracing::subscriber::set_global_default(Registry::default().with(layer))
         .map_err(io::Error::other)

@@ -380,8 +380,9 @@ impl Sitting {
         if records > proposed {
             self.quiet_since = Instant::now();
         }
+        let is_due = records > proposed && at.elapsed() >= PROPOSE_EVERY;
         let under_way = now.last_index.saturating_sub(now.applied_index);
-        if (is_wanted || records > proposed) && under_way < PROPOSALS_MAX {
+        if (is_wanted || is_due) && under_way < PROPOSALS_MAX {
             self.proposed = (self.log.reserved(), Instant::now());
             // If it takes part no more, its state says so.
             let _ = self.seat.propose().await;
