@@ -84,6 +84,11 @@ impl Entries {
         Ok(())
     }
 
+    /// Whether none was found.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     /// The index of a log whose checkpoint needs it up to `newest`; zero without a checkpoint. What
     /// a checkpoint holds is committed, so the entry that covers `newest` counts as purged.
     ///
@@ -109,6 +114,19 @@ impl Entries {
             index.push(id, &payload, end);
         }
         Ok(index)
+    }
+}
+
+impl Index {
+    /// That of a directory whose node is about to be the first member of a group: what is in its log up
+    /// to `end` came before the group. `newest`: how far its checkpoint needs the log; zero without
+    /// one.
+    pub fn before_first(newest: Lsn, end: Lsn) -> Index {
+        match newest {
+            // The whole log is there: it belongs to the first entry.
+            Lsn::ZERO => Index::default(),
+            _ => Index::after(None, end),
+        }
     }
 }
 
@@ -142,6 +160,16 @@ impl GroupLog {
     /// End of the last entry: what is behind it in the log is in none.
     pub fn end(&self) -> Lsn {
         self.inner.lock().index.end()
+    }
+
+    /// Where the first entry that is here begins: what is in front of it is committed.
+    pub fn begin(&self) -> Lsn {
+        self.inner.lock().index.begin()
+    }
+
+    /// See [`Index::lacks_begin`].
+    pub fn lacks_begin(&self) -> bool {
+        self.inner.lock().index.lacks_begin()
     }
 
     /// End of an entry that is here.

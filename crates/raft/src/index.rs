@@ -56,6 +56,12 @@ impl Index {
         self.purged_end
     }
 
+    /// Whether the log had data before the group, which no entry has: nobody else may be sent the
+    /// first entry, but a checkpoint that covers it.
+    pub fn lacks_begin(&self) -> bool {
+        self.purged.is_none() && self.purged_end > Lsn::ZERO
+    }
+
     /// Term and index of an entry that is here, or of the one before the first.
     pub fn id(&self, index: u64) -> Option<EntryId> {
         if let Some(purged) = self.purged.filter(|purged| purged.index == index) {
@@ -112,9 +118,10 @@ impl Index {
         self.entry(index).map(|entry| entry.extent.to)
     }
 
-    /// The entry in which a position is: the last purged one, if it is in that or in front of it.
+    /// The entry in which a position is: the last purged one, if it is in that or in front of it. The
+    /// first of all counts what was in the log before the group.
     pub fn covering(&self, lsn: Lsn) -> Option<EntryId> {
-        if lsn <= self.purged_end {
+        if self.purged.is_some() && lsn <= self.purged_end {
             return self.purged;
         }
         let at = self.ends.partition_point(|end| end & !BLANK < lsn.0);

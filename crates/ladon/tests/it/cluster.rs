@@ -72,6 +72,20 @@ impl Nodes {
         std::fs::read_to_string(self.dir.path().join(format!("log-{node}"))).unwrap_or_default()
     }
 
+    /// A server of its own, on the directory of a node that runs no more.
+    fn launch_alone(&mut self, node: usize) {
+        let child = Command::new(env!("CARGO_BIN_EXE_ladon"))
+            .args(["serve", "--resp", &self.address(node), "--io-threads", "1", "--data"])
+            .arg(self.data(node))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starts");
+        self.running[node] = Some(child);
+        self.is_up(node);
+    }
+
     fn launch(&mut self, node: usize, secret: &str) {
         let mesh = self.ports.numbers()[self.running.len() + node];
         let log = self.dir.path().join(format!("log-{node}"));
@@ -88,6 +102,10 @@ impl Nodes {
             .spawn()
             .expect("starts");
         self.running[node] = Some(child);
+        self.is_up(node);
+    }
+
+    fn is_up(&self, node: usize) {
         until("an answer", || {
             let mut client = Client::connect(self.port(node)).ok()?;
             client.call(&["PING"]).ok().filter(|reply| *reply == Value::Simple("PONG".into()))
@@ -242,6 +260,76 @@ fn quorum_is_the_gate_of_all() {
         let refused = told(&call(&mut client, &["GET", "key"]));
         assert!(refused.starts_with("NOQUORUM"), "{refused}");
     }
+}
+
+/// A checkpoint is made in front of the last records, or none.
+fn data_from_before(saves: bool) {
+    let mut nodes = Nodes::start(3);
+    nodes.kill(0);
+    nodes.launch_alone(0);
+    let mut client = nodes.client(0);
+    for number in 0..300 {
+        let (key, value) = (format!("key:{number}"), "v".repeat(number));
+        assert_eq!(call(&mut client, &["SET", &key, &value]), ok());
+        if number == 200 && saves {
+            assert_eq!(call(&mut client, &["SAVE"]), ok());
+        }
+    }
+    nodes.kill(0);
+    nodes.launch(0, "a secret");
+    nodes.form(3);
+    let shows_all = |nodes: &Nodes, node: usize, last: &str| {
+        nodes.shows(node, "last", last);
+        let mut client = nodes.client(node);
+        for number in 0..300 {
+            let value = call(&mut client, &["GET", &format!("key:{number}")]);
+            assert_eq!(value, bulk(&"v".repeat(number)), "key:{number} at node {node}");
+        }
+    };
+    let leader = nodes.leader(&[0, 1, 2]);
+    let mut client = nodes.client(leader);
+    quorum(&mut client);
+    assert_eq!(call(&mut client, &["SET", "last", "1"]), ok());
+    (0..3).for_each(|node| shows_all(&nodes, node, "1"));
+    // All are killed, and know as little of what is committed as after a power cut.
+    (0..3).for_each(|node| nodes.kill(node));
+    for node in 0..3 {
+        std::fs::remove_file(nodes.data(node).join("committed")).expect("it was there");
+        nodes.launch(node, "a secret");
+    }
+    let leader = nodes.leader(&[0, 1, 2]);
+    let mut client = nodes.client(leader);
+    quorum(&mut client);
+    assert_eq!(call(&mut client, &["SET", "last", "2"]), ok());
+    (0..3).for_each(|node| shows_all(&nodes, node, "2"));
+    // A checkpoint in the midst of an entry, whose records behind it are in no other one.
+    for number in 0..300 {
+        let (key, value) = (format!("key:{number}"), "v".repeat(number));
+        assert_eq!(call(&mut client, &["SET", &key, &value]), ok());
+        if number % 100 == 50 {
+            // Another one may be under way.
+            let begins = |client: &mut Client| call(client, &["BGSAVE"]);
+            until("a checkpoint", || matches!(begins(&mut client), Value::Simple(_)).then_some(()));
+        }
+    }
+    assert_eq!(call(&mut client, &["SET", "last", "3"]), ok());
+    (0..3).for_each(|node| nodes.kill(node));
+    for node in 0..3 {
+        std::fs::remove_file(nodes.data(node).join("committed")).expect("it was there");
+        nodes.launch(node, "a secret");
+    }
+    nodes.leader(&[0, 1, 2]);
+    (0..3).for_each(|node| shows_all(&nodes, node, "3"));
+}
+
+#[test]
+fn a_server_with_data_becomes_the_first_of_a_cluster() {
+    data_from_before(true);
+}
+
+#[test]
+fn a_server_whose_log_alone_has_data_becomes_the_first_of_a_cluster() {
+    data_from_before(false);
 }
 
 #[test]

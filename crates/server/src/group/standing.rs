@@ -19,7 +19,7 @@ use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
 use ladon_log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
 use ladon_log::{Log, LogBytes};
-use ladon_raft::{Applier, EntryId, StoredEntry, Writers};
+use ladon_raft::{Applier, EntryId, Extent, StoredEntry, Writers};
 use ladon_record::Lsn;
 use parking_lot::Mutex;
 use std::io;
@@ -105,10 +105,25 @@ impl Standing {
         }
     }
 
-    fn follow(&self, inner: &mut Inner, entry: &StoredEntry) -> io::Result<()> {
-        let mut at = entry.extent.from;
-        while at < entry.extent.to {
-            let left = entry.extent.to.0 - at.0;
+    /// Applies what recovery has left out because nothing told that it is committed, up to `end`,
+    /// which is the end of an entry.
+    ///
+    /// # Errors
+    /// As [`Applier::apply`].
+    pub(crate) fn catch_up(&self, end: Lsn) -> io::Result<()> {
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        if inner.has < end {
+            self.follow(inner, Extent { from: inner.has, to: end })?;
+            inner.has = end;
+        }
+        Ok(())
+    }
+
+    fn follow(&self, inner: &mut Inner, extent: Extent) -> io::Result<()> {
+        let mut at = extent.from;
+        while at < extent.to {
+            let left = extent.to.0 - at.0;
             inner.window.resize(left.min(WINDOW_BYTES) as usize, 0);
             inner.bytes.read(at, &mut inner.window)?;
             if let Some(long) = frame_bytes(&inner.window).filter(|&bytes| bytes > WINDOW_BYTES) {
@@ -215,7 +230,7 @@ impl Applier for Standing {
             return Err(io::Error::other("the data has what the group's log has not"));
         }
         if !inner.writes && entry.extent.to > inner.has {
-            self.follow(inner, entry)?;
+            self.follow(inner, entry.extent)?;
             inner.has = entry.extent.to;
         }
         self.log.advance_committed(entry.extent.to);

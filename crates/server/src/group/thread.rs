@@ -167,17 +167,20 @@ async fn await_membership(
         let joined = match order {
             None => return Ok(false),
             Some(Order::Create { cluster }) => Ok((cluster, 1)),
+            Some(Order::Join { .. }) if place.log.reserved() > Lsn::ZERO => {
+                Err("this node has data, and would get the cluster's instead: begin with an empty \
+                     directory"
+                    .to_owned())
+            }
             Some(Order::Join { cluster, member }) if member > 1 => Ok((cluster, member)),
             Some(Order::Join { .. }) => Err("a member that joins has a number above 1".to_owned()),
             Some(_) => Err("this node is no member of a cluster".to_owned()),
         };
-        let joined = joined.and_then(|joined| match place.log.reserved() {
-            Lsn::ZERO => Ok(joined),
-            _ => Err("this node has data; a cluster begins without".to_owned()),
-        });
         match joined {
             Err(text) => answer(Err(text)),
             Ok((cluster, member)) => {
+                let newest = place.log.last_checkpoint().map_or(Lsn::ZERO, |it| it.newest);
+                place.index = Index::before_first(newest, place.log.reserved());
                 place.state.set_member(cluster, member)?;
                 let mut identity = identity.lock();
                 (identity.cluster, identity.node) = (cluster, member);
@@ -212,6 +215,8 @@ async fn sit_down(
     let made = GroupLog::new(Arc::clone(&log), clock, writers, (index, state), Planted::Nothing);
     let group_log = Arc::new(made?);
     group_log.wake_with(notify);
+    // What a checkpoint holds is committed, and so is the rest of the entry that covers it.
+    standing.catch_up(group_log.begin())?;
     // What was known to be committed, and is not in the data.
     let applied = group_log.committed()?;
     let (purged, _) = group_log.bounds();
@@ -399,7 +404,9 @@ impl Sitting {
         let newest = self.log.last_checkpoint().map_or(Lsn::ZERO, |info| info.newest);
         // Without the members as of it, it is no snapshot for the group.
         let is_known = || matches!(self.group_log.snapshot(), Ok(Some(_)));
-        if newest > self.checkpoint && is_known() {
+        // The library drops entries that a checkpoint holds which it has noted before.
+        let is_due = newest > self.checkpoint || self.group_log.lacks_begin();
+        if is_due && is_known() {
             self.checkpoint = newest;
             let kept = Lsn(newest.0.saturating_sub(KEPT_BYTES));
             let purge = self.group_log.covering(kept).map_or(0, |entry| entry.index);
@@ -446,6 +453,7 @@ impl Sitting {
         }
         let (seat, handle) = (self.seat.clone(), Arc::clone(&self.handle));
         let is_promoting = Arc::clone(&self.is_promoting);
+        let group_log = Arc::clone(&self.group_log);
         match order {
             Order::Create { .. } | Order::Join { .. } => {
                 answer(Err("this node is a member of a cluster already".to_owned()));
@@ -463,6 +471,11 @@ impl Sitting {
                     }
                     let added = Member { address, client, is_witness: false };
                     await_members(&seat, &is_promoting).await;
+                    if !await_begin(&group_log).await {
+                        let text = "what this node had before the cluster is in no checkpoint that \
+                                    could be sent: BGSAVE";
+                        return answer(Err(text.to_owned()));
+                    }
                     answer(seat.add(member, added).await.map(|()| "OK".to_owned()));
                 });
             }
@@ -550,6 +563,15 @@ async fn await_members(seat: &OwnSeat, is_promoting: &AtomicBool) {
     while (is_promoting.load(SeqCst) || seat.is_changing()) && began.elapsed() < CHANGE_WAIT_MAX {
         tokio::time::sleep(PROPOSE_EVERY).await;
     }
+}
+
+/// Waits, for a while, until a checkpoint covers what was in the log before the group.
+async fn await_begin(group_log: &GroupLog) -> bool {
+    let began = Instant::now();
+    while group_log.lacks_begin() && began.elapsed() < CHANGE_WAIT_MAX {
+        tokio::time::sleep(PROPOSE_EVERY).await;
+    }
+    !group_log.lacks_begin()
 }
 
 fn told(role: Role) -> &'static str {
