@@ -84,20 +84,16 @@ impl Entries {
         Ok(())
     }
 
-    /// Whether none was found.
-    pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
-    }
-
     /// The index of a log whose checkpoint needs it up to `newest`; zero without a checkpoint. What
-    /// a checkpoint holds is committed, so the entry that covers `newest` counts as purged.
+    /// a checkpoint holds is committed, so the entry that covers `newest` counts as purged. What is in
+    /// the log up to `begins` came before the group.
     ///
     /// # Errors
     /// A text, if the entries are not those of one log.
-    pub fn into_index(self, newest: Lsn) -> Result<Index, String> {
-        let mut entries = self.found.into_iter();
-        let mut index = Index::default();
-        if newest > Lsn::ZERO {
+    pub fn into_index(self, newest: Lsn, begins: Lsn) -> Result<Index, String> {
+        let mut entries = self.found.into_iter().filter(|&(_, _, end)| end > begins);
+        let mut index = Index::after(None, begins);
+        if newest > begins {
             let first = entries.by_ref().find(|&(_, _, end)| end >= newest);
             let (id, _, end) = first.ok_or_else(|| {
                 format!(
@@ -114,19 +110,6 @@ impl Entries {
             index.push(id, &payload, end);
         }
         Ok(index)
-    }
-}
-
-impl Index {
-    /// That of a directory whose node is about to be the first member of a group: what is in its log up
-    /// to `end` came before the group. `newest`: how far its checkpoint needs the log; zero without
-    /// one.
-    pub fn before_first(newest: Lsn, end: Lsn) -> Index {
-        match newest {
-            // The whole log is there: it belongs to the first entry.
-            Lsn::ZERO => Index::default(),
-            _ => Index::after(None, end),
-        }
     }
 }
 

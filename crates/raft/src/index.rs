@@ -118,10 +118,10 @@ impl Index {
         self.entry(index).map(|entry| entry.extent.to)
     }
 
-    /// The entry in which a position is: the last purged one, if it is in that or in front of it. The
-    /// first of all counts what was in the log before the group.
+    /// The entry in which a position is: the last purged one, if it is in that or in front of it.
+    /// What was in the log before the group is in none.
     pub fn covering(&self, lsn: Lsn) -> Option<EntryId> {
-        if self.purged.is_some() && lsn <= self.purged_end {
+        if lsn <= self.purged_end {
             return self.purged;
         }
         let at = self.ends.partition_point(|end| end & !BLANK < lsn.0);

@@ -6,14 +6,15 @@
 //!  | magic  | format | zeros | dir id | term | for  | flags | member   | body's | crc | body
 //!  | 8 bytes| u32    |       | u64    | u64  | u64  | u64   | u64      | crc    |     |
 //!
-//!  body: id of the cluster (16 bytes), then for each of the last changes of the members, the newest first:
+//!  body: id of the cluster (16 bytes), with flag 4 the LSN up to which the log came before the group
+//!        (u64), then for each of the last changes of the members, the newest first:
 //!        index u64, term u64, length u32, members (frame.rs)
 //!
 //! committed:
 //!  0        8        12      16       24      32     40     48      60    64
 //!  | magic  | format | zeros | dir id | index | term | LSN  | zeros | crc |
 //! ```
-//! Little endian; flags: 1 there is a vote, 2 it is that of a leader.
+//! Little endian; flags: 1 there is a vote, 2 it is that of a leader, 4 the log came before the group.
 //!
 //! **Invariants:** `group` is replaced as a whole, and is on the disk before anybody is told of the
 //! vote. `committed` is written in place and never synced: an old one is true as well, and one that
@@ -39,6 +40,7 @@ const COMMITTED_MAGIC: [u8; 8] = *b"LADONCMT";
 const HEAD_BYTES: usize = 64;
 const THERE_IS_A_VOTE: u64 = 1;
 const OF_A_LEADER: u64 = 2;
+const LOG_CAME_BEFORE: u64 = 4;
 
 /// How many changes of the members are kept: at most one of them is not committed, and a checkpoint
 /// needs the last one in front of it.
@@ -64,6 +66,7 @@ pub struct GroupState {
 struct Kept {
     cluster: ClusterId,
     member: MemberId,
+    begins: Lsn,
     vote: Option<Vote>,
     changes: Vec<MembersChange>,
 }
@@ -137,12 +140,39 @@ impl GroupState {
         self.kept.cluster
     }
 
-    /// The node belongs to a group of a cluster from now on.
+    /// Up to here the log came before the group: none of its entries has that.
+    pub fn begins(&self) -> Lsn {
+        self.kept.begins
+    }
+
+    /// The node belongs to a group of a cluster from now on. What its log has up to `begins` came
+    /// before.
     ///
     /// # Errors
     /// What the system says; nothing has changed then.
-    pub fn set_member(&mut self, cluster: ClusterId, member: MemberId) -> io::Result<()> {
-        self.replace(Kept { cluster, member, ..self.kept.clone() })
+    pub fn set_member(
+        &mut self,
+        cluster: ClusterId,
+        member: MemberId,
+        begins: Lsn,
+    ) -> io::Result<()> {
+        self.replace(Kept { cluster, member, begins, ..self.kept.clone() })
+    }
+
+    /// The directory is no member's any more: a server may have it for itself, or begin a cluster with
+    /// it. Nobody may use it meanwhile.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn forget(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+        // A note without a group says nothing; a group without a note is a member still.
+        for name in ["committed", "group"] {
+            match disk.remove(&dir.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => disk.sync_dir(dir)?,
+            }
+        }
+        Ok(())
     }
 
     /// The last vote.
@@ -259,14 +289,19 @@ fn checked_head(bytes: &[u8], magic: [u8; 8], dir_id: u64) -> Result<[u64; 8], &
 
 fn encode_group(kept: &Kept, dir_id: u64) -> Vec<u8> {
     let mut out = head(GROUP_MAGIC, dir_id);
+    let mut flags = 0;
     if let Some(vote) = &kept.vote {
         out[24..32].copy_from_slice(&vote.leader_id.term.to_le_bytes());
         out[32..40].copy_from_slice(&vote.leader_id.voted_for.to_le_bytes());
-        let flags = THERE_IS_A_VOTE | if vote.committed { OF_A_LEADER } else { 0 };
-        out[40..48].copy_from_slice(&flags.to_le_bytes());
+        flags |= THERE_IS_A_VOTE | if vote.committed { OF_A_LEADER } else { 0 };
     }
     out[48..56].copy_from_slice(&kept.member.to_le_bytes());
     out.extend_from_slice(&kept.cluster);
+    if kept.begins > Lsn::ZERO {
+        flags |= LOG_CAME_BEFORE;
+        out.extend_from_slice(&kept.begins.0.to_le_bytes());
+    }
+    out[40..48].copy_from_slice(&flags.to_le_bytes());
     for (id, members) in &kept.changes {
         let mut bytes = Vec::new();
         encode_members(members, &mut bytes);
@@ -292,8 +327,14 @@ fn decode_group(bytes: &[u8], dir_id: u64) -> Result<Kept, &'static str> {
         committed: words[5] & OF_A_LEADER != 0,
     });
     let (cluster, rest) = body.split_first_chunk().ok_or("it ends inside the cluster's id")?;
-    let mut kept = Kept { cluster: *cluster, member: words[6], vote, changes: Vec::new() };
     body = rest;
+    let mut begins = Lsn::ZERO;
+    if words[5] & LOG_CAME_BEFORE != 0 {
+        let (lsn, rest) =
+            body.split_first_chunk().ok_or("it ends inside where the group begins")?;
+        (begins, body) = (Lsn(u64::from_le_bytes(*lsn)), rest);
+    }
+    let mut kept = Kept { cluster: *cluster, member: words[6], begins, vote, changes: Vec::new() };
     while !body.is_empty() {
         let short = "it ends inside a change of the members";
         let (fields, rest) = body.split_first_chunk::<20>().ok_or(short)?;
@@ -344,7 +385,8 @@ mod tests {
             let disk = disk(seed);
             let mut state = open(&disk).unwrap();
             assert_eq!((state.vote(), state.member(), state.committed()), (None, 0, None));
-            state.set_member([3; 16], 4).unwrap();
+            let begins = Lsn(seed % 3);
+            state.set_member([3; 16], 4, begins).unwrap();
             for index in 1..4 {
                 state.save_change(change(index)).unwrap();
             }
@@ -357,6 +399,7 @@ mod tests {
             let found = state.vote().unwrap();
             assert!(expected.contains(&found) && (torn || found == expected[1]));
             assert_eq!((state.cluster(), state.member()), ([3; 16], 4));
+            assert_eq!(state.begins(), begins);
             assert_eq!(state.changes(), [change(3), change(2), change(1)]);
         }
     }

@@ -63,12 +63,9 @@ pub fn recover(
     let newest = report.checkpoint.as_ref().map_or(Lsn::ZERO, |info| info.newest);
     let has = Lsn(until.into_inner()).max(newest).min(log.reserved());
     let group = group.map(|state| {
-        // It became a member, and the first entry did not get onto the disk.
-        let is_new = state.vote().is_none() && entries.lock().is_empty();
         let index = match is_member {
-            true if is_new => Index::before_first(newest, log.reserved()),
             true => {
-                let found = entries.into_inner().into_index(newest);
+                let found = entries.into_inner().into_index(newest, state.begins());
                 let failed = |message| RecoverError::Sink { path, lsn: newest, message };
                 found.map_err(failed)?
             }

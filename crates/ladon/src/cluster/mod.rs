@@ -4,6 +4,7 @@
 //! it waits for, and can be given again.
 
 mod node;
+mod recover;
 mod screen;
 
 use crate::exit::Exit;
@@ -11,6 +12,7 @@ use crate::{cli, output, running_server};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use node::{Node, Status};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,7 +31,7 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .subcommand(with_login(
             Command::new("create")
-                .about("Make a cluster of nodes that belong to none and have no data")
+                .about("Make a cluster of nodes that belong to none; the first one may have data")
                 .arg(nodes().num_args(1..).help("The nodes, at their ports for clients"))
                 .arg(count("shards", "Parts of the data; one for now"))
                 .arg(count("replicas", "Other nodes that have each part; all of them by default")),
@@ -57,6 +59,24 @@ pub fn command() -> Command {
                         .required(false),
                 ),
         ))
+        .subcommand(
+            Command::new("recover")
+                .about("Go on with one member's directory, when most members are lost for good")
+                .arg(
+                    Arg::new("dir")
+                        .value_name("DIR")
+                        .required(true)
+                        .value_parser(value_parser!(PathBuf))
+                        .help("The data directory of a member that does not run"),
+                )
+                .arg(
+                    Arg::new("accept-loss-after")
+                        .long("accept-loss-after")
+                        .value_name("LSN")
+                        .value_parser(value_parser!(u64))
+                        .help("Where its log ends: what others had behind it is lost"),
+                ),
+        )
 }
 
 fn count(name: &'static str, help: &'static str) -> Arg {
@@ -103,6 +123,9 @@ fn wrong(error: impl Into<String>) -> Failure {
 }
 
 fn done(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
+    if name == "recover" {
+        return recover::run(matches);
+    }
     let word = |name: &str| matches.get_one::<String>(name).cloned();
     let nodes: Vec<String> =
         matches.get_many::<String>("node").into_iter().flatten().cloned().collect();
@@ -249,7 +272,7 @@ impl Work {
         let number: u64 = member.parse().map_err(|_| refused(format!("no number: {member}")))?;
         if cluster.member(number).is_none() {
             let (mesh, clients) = (told.own.text("address"), told.own.text("client"));
-            leader.order(&["ADD", &member, mesh, clients]).map_err(refused)?;
+            self.add_as(&leader, &["ADD", &member, mesh, clients])?;
         }
         let votes = || {
             let status = leader.status()?;
@@ -259,6 +282,22 @@ impl Work {
         self.wait(&format!("member {member} at {address} to have the log and vote"), votes)?;
         eprintln!("{address} is member {member}, and votes");
         Ok(())
+    }
+
+    /// Gives the order. What a leader had before the cluster has to be in a checkpoint first.
+    fn add_as(&self, leader: &Node, order: &[&str]) -> Result<(), Failure> {
+        let mut has_asked = false;
+        self.wait("a checkpoint of what the leader had before", || {
+            match leader.order(order) {
+                Err(error) if error.contains("BGSAVE") => {
+                    // One may be under way, and another one is needed if it is too old.
+                    has_asked = has_asked || leader.save().is_ok();
+                    Err(error)
+                }
+                Err(error) => Ok(Some(Err(refused(error)))),
+                Ok(_) => Ok(Some(Ok(()))),
+            }
+        })?
     }
 
     /// The number of a member that is named by it, or by its clients' address.

@@ -101,6 +101,12 @@ impl Node {
         Ok(status)
     }
 
+    /// Has it begin a checkpoint.
+    pub fn save(&self) -> Result<(), String> {
+        let reply = self.ask(&["BGSAVE"], PATIENCE)?;
+        text(reply).map(drop).ok_or_else(|| format!("{}: it makes no checkpoint", self.address()))
+    }
+
     /// Has it do something; returns what it says.
     pub fn order(&self, words: &[&str]) -> Result<String, String> {
         let words: Vec<&str> = ["LADON.CLUSTER"].iter().chain(words).copied().collect();

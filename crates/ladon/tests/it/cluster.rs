@@ -262,74 +262,126 @@ fn quorum_is_the_gate_of_all() {
     }
 }
 
-/// A checkpoint is made in front of the last records, or none.
-fn data_from_before(saves: bool) {
+/// Node 0 is a server of its own that got 300 keys, and perhaps made a checkpoint in their midst.
+fn with_data_from_before(saves: bool) -> Nodes {
     let mut nodes = Nodes::start(3);
     nodes.kill(0);
     nodes.launch_alone(0);
-    let mut client = nodes.client(0);
-    for number in 0..300 {
-        let (key, value) = (format!("key:{number}"), "v".repeat(number));
-        assert_eq!(call(&mut client, &["SET", &key, &value]), ok());
+    nodes.fill(0, |client, number| {
         if number == 200 && saves {
-            assert_eq!(call(&mut client, &["SAVE"]), ok());
+            assert_eq!(call(client, &["SAVE"]), ok());
         }
-    }
+    });
     nodes.kill(0);
     nodes.launch(0, "a secret");
-    nodes.form(3);
-    let shows_all = |nodes: &Nodes, node: usize, last: &str| {
-        nodes.shows(node, "last", last);
-        let mut client = nodes.client(node);
+    nodes
+}
+
+impl Nodes {
+    fn fill(&self, node: usize, mut then: impl FnMut(&mut Client, usize)) {
+        let mut client = self.client(node);
+        for number in 0..300 {
+            let (key, value) = (format!("key:{number}"), "v".repeat(number));
+            assert_eq!(call(&mut client, &["SET", &key, &value]), ok());
+            then(&mut client, number);
+        }
+    }
+
+    /// Waits until the node shows the last value, and looks at the 300 keys.
+    fn shows_all(&self, node: usize, last: &str) {
+        self.shows(node, "last", last);
+        let mut client = self.client(node);
         for number in 0..300 {
             let value = call(&mut client, &["GET", &format!("key:{number}")]);
             assert_eq!(value, bulk(&"v".repeat(number)), "key:{number} at node {node}");
         }
-    };
-    let leader = nodes.leader(&[0, 1, 2]);
-    let mut client = nodes.client(leader);
-    quorum(&mut client);
-    assert_eq!(call(&mut client, &["SET", "last", "1"]), ok());
-    (0..3).for_each(|node| shows_all(&nodes, node, "1"));
-    // All are killed, and know as little of what is committed as after a power cut.
-    (0..3).for_each(|node| nodes.kill(node));
-    for node in 0..3 {
-        std::fs::remove_file(nodes.data(node).join("committed")).expect("it was there");
-        nodes.launch(node, "a secret");
     }
-    let leader = nodes.leader(&[0, 1, 2]);
-    let mut client = nodes.client(leader);
-    quorum(&mut client);
-    assert_eq!(call(&mut client, &["SET", "last", "2"]), ok());
-    (0..3).for_each(|node| shows_all(&nodes, node, "2"));
+
+    fn set_last(&self, last: &str) {
+        let mut client = self.client(self.leader(&[0, 1, 2]));
+        quorum(&mut client);
+        assert_eq!(call(&mut client, &["SET", "last", last]), ok());
+    }
+
+    /// All are killed, and know as little of what is committed as after a power cut.
+    fn forget_what_is_committed(&mut self) {
+        (0..3).for_each(|node| self.kill(node));
+        for node in 0..3 {
+            std::fs::remove_file(self.data(node).join("committed")).expect("it was there");
+            self.launch(node, "a secret");
+        }
+        self.leader(&[0, 1, 2]);
+    }
+}
+
+fn a_cluster_begins_with_data(saves: bool) {
+    let mut nodes = with_data_from_before(saves);
+    nodes.form(3);
+    nodes.set_last("1");
+    (0..3).for_each(|node| nodes.shows_all(node, "1"));
+    nodes.forget_what_is_committed();
+    nodes.set_last("2");
+    (0..3).for_each(|node| nodes.shows_all(node, "2"));
     // A checkpoint in the midst of an entry, whose records behind it are in no other one.
-    for number in 0..300 {
-        let (key, value) = (format!("key:{number}"), "v".repeat(number));
-        assert_eq!(call(&mut client, &["SET", &key, &value]), ok());
+    nodes.fill(nodes.leader(&[0, 1, 2]), |client, number| {
         if number % 100 == 50 {
             // Another one may be under way.
-            let begins = |client: &mut Client| call(client, &["BGSAVE"]);
-            until("a checkpoint", || matches!(begins(&mut client), Value::Simple(_)).then_some(()));
+            let mut begins = || matches!(call(client, &["BGSAVE"]), Value::Simple(_));
+            until("a checkpoint", || begins().then_some(()));
         }
-    }
-    assert_eq!(call(&mut client, &["SET", "last", "3"]), ok());
+    });
+    nodes.set_last("3");
+    nodes.forget_what_is_committed();
+    (0..3).for_each(|node| nodes.shows_all(node, "3"));
+}
+
+#[test]
+fn what_is_left_of_a_cluster_goes_on_alone_and_as_the_first_of_another() {
+    let mut nodes = Nodes::start(3);
+    nodes.form(3);
+    nodes.fill(nodes.leader(&[0, 1, 2]), |_, _| {});
+    nodes.set_last("1");
+    nodes.shows_all(1, "1");
+    let dir = nodes.data(1);
+    let dir = dir.to_str().expect("a name");
+    let used = nodes.cluster(&["recover", dir]);
+    assert_eq!((used.code, used.stderr.contains("stop it first")), (3, true), "{}", used.stderr);
+    // Two burn.
     (0..3).for_each(|node| nodes.kill(node));
-    for node in 0..3 {
-        std::fs::remove_file(nodes.data(node).join("committed")).expect("it was there");
-        nodes.launch(node, "a secret");
+    for node in [0, 2] {
+        std::fs::remove_dir_all(nodes.data(node)).expect("it was there");
     }
-    nodes.leader(&[0, 1, 2]);
-    (0..3).for_each(|node| shows_all(&nodes, node, "3"));
+    let asked = nodes.cluster(&["recover", dir]);
+    assert_eq!(asked.code, 3, "{}", asked.stderr);
+    let consent = asked.stderr.split_once("Then: ").expect("how to go on").1.trim();
+    let consent: Vec<&str> = consent.split(' ').collect();
+    let other = nodes.cluster(&["recover", dir, "--accept-loss-after", "1"]);
+    assert_eq!((other.code, other.stderr.contains("not at 1")), (3, true), "{}", other.stderr);
+    let ran = nodes.cluster(&[&["recover", dir], &consent[..]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    nodes.launch_alone(1);
+    nodes.shows_all(1, "1");
+    nodes.kill(1);
+    (0..3).for_each(|node| nodes.launch(node, "a secret"));
+    let addresses = [1, 0, 2].map(|node| nodes.address(node));
+    let words = ["create", "--timeout", "90", &addresses[0], &addresses[1], &addresses[2]];
+    let ran = nodes.cluster(&words);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    (0..3).for_each(|node| nodes.shows_all(node, "1"));
+    nodes.set_last("2");
+    (0..3).for_each(|node| nodes.shows_all(node, "2"));
+    nodes.forget_what_is_committed();
+    (0..3).for_each(|node| nodes.shows_all(node, "2"));
 }
 
 #[test]
 fn a_server_with_data_becomes_the_first_of_a_cluster() {
-    data_from_before(true);
+    a_cluster_begins_with_data(true);
 }
 
 #[test]
 fn a_server_whose_log_alone_has_data_becomes_the_first_of_a_cluster() {
-    data_from_before(false);
+    a_cluster_begins_with_data(false);
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn open(path: &Path) -> GroupLog {
     let dir_id = dir.meta().dir_id;
     let sink = Sink::default();
     let (log, _) = dir.recover(&sink, 1, &|_| {}).unwrap();
-    let index = sink.into_entries().into_index(Lsn::ZERO).unwrap();
+    let index = sink.into_entries().into_index(Lsn::ZERO, Lsn::ZERO).unwrap();
     let state = GroupState::open(disk, path, dir_id).unwrap();
     GroupLog::new(log, clock, Arc::new(Nobody), (index, state), Planted::Nothing).unwrap()
 }
@@ -101,7 +101,7 @@ fn an_index_of_another_log_is_refused() {
     index.push(entry_id(0), &payload(0), Lsn(10));
     assert_eq!(index.last(), Some(entry_id(0)));
     // What a checkpoint needs must be covered by an entry.
-    let none = Sink::default().into_entries().into_index(Lsn(5)).unwrap_err();
+    let none = Sink::default().into_entries().into_index(Lsn(5), Lsn::ZERO).unwrap_err();
     assert!(none.starts_with("no entry of the group covers"), "{none}");
 }
 
@@ -120,7 +120,7 @@ fn write_fixtures() {
     log.close().unwrap();
     drop((appender, log));
     let log = open(&path);
-    log.with_state(|state| state.set_member(*b"0123456789abcdef", 1)).unwrap();
+    log.with_state(|state| state.set_member(*b"0123456789abcdef", 1, Lsn::ZERO)).unwrap();
     log.save_vote(&vote()).unwrap();
     let mut appender = log.log().appender();
     for index in 0..10 {

@@ -94,7 +94,7 @@ fn a_directory_becomes_another_ones_wholly_or_not_at_all() {
             let dir = open(&disk, "/data", 5);
             let disk = Arc::new(disk.clone());
             let mut state = GroupState::open(disk, dir.path(), dir.meta().dir_id).unwrap();
-            state.set_member(CLUSTER, 4).unwrap();
+            state.set_member(CLUSTER, 4, Lsn::ZERO).unwrap();
             state.save_vote(vote()).unwrap();
         }
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());

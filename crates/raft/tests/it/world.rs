@@ -503,7 +503,7 @@ fn recover(
     let recovered = dir.recover(&sink, 1, &|_| {});
     let (log, report) = recovered.map_err(|error: RecoverError| io::Error::other(error))?;
     let newest = report.checkpoint.map_or(Lsn::ZERO, |checkpoint| checkpoint.newest);
-    let index = sink.into_entries().into_index(newest).map_err(io::Error::other)?;
+    let index = sink.into_entries().into_index(newest, Lsn::ZERO).map_err(io::Error::other)?;
     let state = GroupState::open(disk, Path::new(DIR), dir_id)?;
     let leads = Arc::new(Leads::default());
     let made = GroupLog::new(log.clone(), clock, leads.clone(), (index, state), planted)?;

@@ -179,9 +179,10 @@ async fn await_membership(
         match joined {
             Err(text) => answer(Err(text)),
             Ok((cluster, member)) => {
-                let newest = place.log.last_checkpoint().map_or(Lsn::ZERO, |it| it.newest);
-                place.index = Index::before_first(newest, place.log.reserved());
-                place.state.set_member(cluster, member)?;
+                // What is in the log came before the group.
+                let begins = place.log.reserved();
+                place.index = Index::after(None, begins);
+                place.state.set_member(cluster, member, begins)?;
                 let mut identity = identity.lock();
                 (identity.cluster, identity.node) = (cluster, member);
                 answer(Ok("OK".to_owned()));
@@ -471,9 +472,9 @@ impl Sitting {
                     }
                     let added = Member { address, client, is_witness: false };
                     await_members(&seat, &is_promoting).await;
-                    if !await_begin(&group_log).await {
-                        let text = "what this node had before the cluster is in no checkpoint that \
-                                    could be sent: BGSAVE";
+                    if group_log.lacks_begin() {
+                        let text = "what this node had before the cluster is in no checkpoint yet \
+                                    that a new member could be sent: BGSAVE, and try again";
                         return answer(Err(text.to_owned()));
                     }
                     answer(seat.add(member, added).await.map(|()| "OK".to_owned()));
@@ -563,15 +564,6 @@ async fn await_members(seat: &OwnSeat, is_promoting: &AtomicBool) {
     while (is_promoting.load(SeqCst) || seat.is_changing()) && began.elapsed() < CHANGE_WAIT_MAX {
         tokio::time::sleep(PROPOSE_EVERY).await;
     }
-}
-
-/// Waits, for a while, until a checkpoint covers what was in the log before the group.
-async fn await_begin(group_log: &GroupLog) -> bool {
-    let began = Instant::now();
-    while group_log.lacks_begin() && began.elapsed() < CHANGE_WAIT_MAX {
-        tokio::time::sleep(PROPOSE_EVERY).await;
-    }
-    !group_log.lacks_begin()
 }
 
 fn told(role: Role) -> &'static str {
