@@ -43,6 +43,8 @@ pub enum Order {
         address: String,
         /// Where clients reach it.
         client: String,
+        /// It never votes, however much it has.
+        is_replica: bool,
     },
     /// A member belongs no more.
     Remove {
@@ -101,6 +103,8 @@ pub struct MemberView {
     pub client: String,
     /// Whether it votes; the others learn.
     pub votes: bool,
+    /// Whether it never will.
+    pub is_replica: bool,
     /// Up to where it has the log on its disk; only the leader knows.
     pub has: Option<Lsn>,
     /// How long ago it was last heard of; only the leader knows.

@@ -28,6 +28,8 @@ pub struct Member {
     pub client: String,
     /// It votes and keeps the log, and has no data.
     pub is_witness: bool,
+    /// It has the data, and never votes.
+    pub is_replica: bool,
 }
 
 impl fmt::Display for Member {

@@ -66,6 +66,10 @@ pub fn decode_entry(bytes: &[u8]) -> Result<(EntryId, Payload), BadEntry> {
     }
 }
 
+/// Flags of a member.
+const WITNESS: u8 = 1;
+const REPLICA: u8 = 2;
+
 /// The members, as they stand in a frame.
 pub(crate) fn encode_members(members: &Membership<MemberId, Member>, out: &mut Vec<u8>) {
     let configs = members.get_joint_config();
@@ -77,7 +81,7 @@ pub(crate) fn encode_members(members: &Membership<MemberId, Member>, out: &mut V
     out.extend_from_slice(&(members.nodes().count() as u16).to_le_bytes());
     for (id, member) in members.nodes() {
         out.extend_from_slice(&id.to_le_bytes());
-        out.push(u8::from(member.is_witness));
+        out.push(u8::from(member.is_witness) * WITNESS | u8::from(member.is_replica) * REPLICA);
         // Checked where members are added: a host's name has at most 253 bytes.
         for address in [&member.address, &member.client] {
             out.extend_from_slice(&(address.len() as u16).to_le_bytes());
@@ -139,13 +143,13 @@ impl<'a> Rest<'a> {
         let mut nodes = BTreeMap::new();
         for _ in 0..self.u16()? {
             let id = self.u64()?;
-            let is_witness = match self.u8()? {
-                0 => false,
-                1 => true,
-                _ => return Err(BadEntry("a member has unknown flags")),
-            };
+            let flags = self.u8()?;
+            let (is_witness, is_replica) = (flags & WITNESS != 0, flags & REPLICA != 0);
+            if flags & !(WITNESS | REPLICA) != 0 || is_witness && is_replica {
+                return Err(BadEntry("a member has unknown flags"));
+            }
             let (address, client) = (self.address()?, self.address()?);
-            nodes.insert(id, Member { address, client, is_witness });
+            nodes.insert(id, Member { address, client, is_witness, is_replica });
         }
         Membership::new(configs, nodes).map_err(|_| BadEntry("a voter is not among the members"))
     }
@@ -156,10 +160,11 @@ mod tests {
     use super::*;
 
     fn entries() -> Vec<(EntryId, Payload)> {
-        let nodes = [(1, "a:1"), (7, "[::1]:2"), (u64::MAX, "")].map(|(id, address)| {
-            let (address, client) = (address.to_owned(), format!("c{id}"));
-            (id, Member { address, client, is_witness: id == 7 })
-        });
+        let nodes =
+            [(1, "a:1"), (3, "b:1"), (7, "[::1]:2"), (u64::MAX, "")].map(|(id, address)| {
+                let (address, client) = (address.to_owned(), format!("c{id}"));
+                (id, Member { address, client, is_witness: id == 7, is_replica: id == 3 })
+            });
         let configs = vec![BTreeSet::from([1]), BTreeSet::from([1, 7])];
         let members = Membership::new(configs, BTreeMap::from(nodes)).unwrap();
         let payloads = [Payload::Normal(Cut), Payload::Blank, Payload::Membership(members)];

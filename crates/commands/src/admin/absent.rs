@@ -58,12 +58,19 @@ fn modules(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     Ok(())
 }
 
-/// The server is a master, and stays one.
+/// A server of its own is a master, and stays one; in a cluster, its leader says who follows.
 fn replicaof(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     if !is(args[1], "no") || !is(args[2], "one") {
         integer_or(args[2], 0..=65535, "ERR Invalid master port")?;
         return Err(CommandError::text(
-            "ERR Ladon has no replication: it can only be a master (REPLICAOF NO ONE)",
+            "ERR a server of its own follows nobody: 'ladon cluster add-node MEMBER THIS --replica' \
+             makes a node that follows a cluster's leader",
+        ));
+    }
+    if !ctx.node.role.is_free() {
+        return Err(CommandError::text(
+            "ERR this node follows the leader of its cluster: 'ladon cluster failover' lets it lead, \
+             'ladon cluster remove-node' lets it go",
         ));
     }
     ctx.reply.ok();

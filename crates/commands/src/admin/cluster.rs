@@ -5,7 +5,7 @@
 //! LADON.CLUSTER CREATE cluster                      be the first member
 //! LADON.CLUSTER NUMBER                              the number for another one; at the leader
 //! LADON.CLUSTER JOIN cluster number                 at the node that is to be a member
-//! LADON.CLUSTER ADD number address client-address   at the leader
+//! LADON.CLUSTER ADD number address client-address [REPLICA]   at the leader
 //! LADON.CLUSTER REMOVE number                       at the leader
 //! LADON.CLUSTER LEAD [number]                       at the leader: another one takes over
 //! ```
@@ -73,7 +73,12 @@ fn status(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 fn write_members(reply: &mut Reply<'_>, view: &View) {
     reply.bulk("members");
     reply.array(view.members.len());
-    for MemberView { id, address, client, votes, has, silent } in &view.members {
+    for MemberView { id, address, client, votes, is_replica, has, silent } in &view.members {
+        let votes = match (votes, is_replica) {
+            (true, _) => "yes",
+            (false, false) => "no",
+            (false, true) => "never",
+        };
         let has = has.map_or(String::new(), |has| has.to_string());
         let silent = silent.map_or(String::new(), |silent| silent.as_millis().to_string());
         reply.map(6);
@@ -81,7 +86,7 @@ fn write_members(reply: &mut Reply<'_>, view: &View) {
             ("member", &id.to_string()),
             ("address", address),
             ("client", client),
-            ("votes", &if *votes { "yes" } else { "no" }.to_owned()),
+            ("votes", &votes.to_owned()),
             ("has", &has),
             ("silent-ms", &silent),
         ] {
@@ -105,7 +110,12 @@ fn join(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 fn add(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (address, client) = (address(args[3])?, address(args[4])?);
-    order(ctx, Order::Add { member: member(args[2])?, address, client })
+    let is_replica = match args[5..] {
+        [] => false,
+        [word] if word.eq_ignore_ascii_case(b"replica") => true,
+        _ => return Err(CommandError::Syntax),
+    };
+    order(ctx, Order::Add { member: member(args[2])?, address, client, is_replica })
 }
 
 fn remove(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {

@@ -9,8 +9,8 @@ mod screen;
 
 use crate::exit::Exit;
 use crate::{cli, output, running_server};
-use clap::{Arg, ArgMatches, Command, value_parser};
-use node::{Node, Status};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use node::{Facts, Node, Status};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::thread;
@@ -39,7 +39,14 @@ pub fn command() -> Command {
         .subcommand(with_login(
             Command::new("status").about("Show a cluster on one screen").arg(any()),
         ))
-        .subcommand(with_login(Command::new("add-node").about("Add a node").arg(any()).arg(new())))
+        .subcommand(with_login(
+            Command::new("add-node").about("Add a node").arg(any()).arg(new()).arg(
+                Arg::new("replica")
+                    .long("replica")
+                    .action(ArgAction::SetTrue)
+                    .help("It has the data and never votes: it does not count for a majority"),
+            ),
+        ))
         .subcommand(with_login(
             Command::new("remove-node").about("Remove a member").arg(any()).arg(who("The member")),
         ))
@@ -93,6 +100,16 @@ fn with_login(command: Command) -> Command {
     cli::with_login(command).arg(timeout)
 }
 
+/// What a member is to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Voter,
+    Replica,
+}
+
+/// A replica that lacks no more is there.
+const NEAR_BYTES: u64 = 1 << 20;
+
 /// What a command works with.
 struct Work {
     /// The node that was named, or the first one.
@@ -136,13 +153,16 @@ fn done(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
     let work = Work { node: Node::new(options), deadline };
     match name {
         "create" => work.create(&nodes, matches)?,
-        "add-node" => work.add(&word("new").unwrap_or_default())?,
+        "add-node" => {
+            let kind = if matches.get_flag("replica") { Kind::Replica } else { Kind::Voter };
+            work.add(&word("new").unwrap_or_default(), kind)?;
+        }
         "remove-node" => work.remove(&word("who").unwrap_or_default())?,
         "replace-node" => {
             let (old, new) = (word("who").unwrap_or_default(), word("new").unwrap_or_default());
             // Before anything changes.
             work.number_of(&work.leader()?.1, &old)?;
-            work.add(&new)?;
+            work.add(&new, Kind::Voter)?;
             work.remove(&old)?;
         }
         "failover" => work.fail_over(word("who").as_deref())?,
@@ -248,11 +268,11 @@ impl Work {
         let id = format!("{:016x}{:016x}", ladon_server::random_u64(), ladon_server::random_u64());
         self.node.order(&["CREATE", &id]).map_err(refused)?;
         eprintln!("{} is the first member of cluster {id}", self.node.address());
-        nodes.iter().skip(1).try_for_each(|address| self.add(address))
+        nodes.iter().skip(1).try_for_each(|address| self.add(address, Kind::Voter))
     }
 
-    /// Adds a node, and waits until it votes.
-    fn add(&self, address: &str) -> Result<(), Failure> {
+    /// Adds a node, and waits until it votes, or nearly has the log if it never will.
+    fn add(&self, address: &str, kind: Kind) -> Result<(), Failure> {
         let (leader, cluster) = self.leader()?;
         let id = cluster.own.text("cluster");
         let new = self.node.at(address);
@@ -272,15 +292,27 @@ impl Work {
         let number: u64 = member.parse().map_err(|_| refused(format!("no number: {member}")))?;
         if cluster.member(number).is_none() {
             let (mesh, clients) = (told.own.text("address"), told.own.text("client"));
-            self.add_as(&leader, &["ADD", &member, mesh, clients])?;
+            let order = ["ADD", &member, mesh, clients, "REPLICA"];
+            let words = if kind == Kind::Replica { 5 } else { 4 };
+            self.add_as(&leader, &order[..words])?;
         }
-        let votes = || {
+        let is_there = || {
             let status = leader.status()?;
             let added = status.member(number);
-            Ok(added.filter(|added| added.text("votes") == "yes").map(drop))
+            let all = status.leader().and_then(|leader| leader.number("has")).unwrap_or(u64::MAX);
+            let is_near = |added: &Facts| {
+                added.number("has").is_some_and(|has| all.saturating_sub(has) <= NEAR_BYTES)
+            };
+            let is_there = |added: &&Facts| match kind {
+                Kind::Voter => added.text("votes") == "yes",
+                Kind::Replica => is_near(added),
+            };
+            Ok(added.filter(is_there).map(drop))
         };
-        self.wait(&format!("member {member} at {address} to have the log and vote"), votes)?;
-        eprintln!("{address} is member {member}, and votes");
+        let votes = if kind == Kind::Replica { "" } else { " and vote" };
+        self.wait(&format!("member {member} at {address} to have the log{votes}"), is_there)?;
+        let votes = if kind == Kind::Replica { "a replica" } else { "and votes" };
+        eprintln!("{address} is member {member}, {votes}");
         Ok(())
     }
 

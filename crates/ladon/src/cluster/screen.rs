@@ -52,6 +52,7 @@ fn row(member: &Facts, leader: Option<&Facts>) -> [String; 6] {
     let role = match member.text("votes") {
         _ if is_leader => "leader",
         "yes" => "follower",
+        "never" => "replica",
         _ => "learns",
     };
     let behind = match (leader.and_then(|leader| leader.number("has")), member.number("has")) {

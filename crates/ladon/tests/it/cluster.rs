@@ -479,6 +479,40 @@ fn members_change_and_leaders_hand_over_without_loss() {
 }
 
 #[test]
+fn a_replica_has_the_data_and_no_vote() {
+    let mut nodes = Nodes::start(4);
+    nodes.form(3);
+    nodes.fill(nodes.leader(&[0, 1, 2]), |_, _| {});
+    nodes.set_last("1");
+    let ran = nodes.cluster(&["add-node", &nodes.address(0), &nodes.address(3), "--replica"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stdout.matches("  replica  ").count(), 1, "{}", ran.stdout);
+    nodes.shows_all(3, "1");
+    let mut client = nodes.client(3);
+    assert_eq!(call(&mut client, &["SET", "last", "2"]), error(READ_ONLY));
+    let refused = told(&call(&mut client, &["REPLICAOF", "NO", "ONE"]));
+    assert!(refused.starts_with("ERR this node follows"), "{refused}");
+    let leader = nodes.leader(&[0, 1, 2]);
+    let mut writer = nodes.client(leader);
+    assert_eq!(call(&mut writer, &["WAIT", "3", "0"]), Value::Integer(3));
+    let lead = nodes.cluster(&["failover", &nodes.address(0), &nodes.address(3)]);
+    assert_eq!((lead.code, lead.stderr.contains("no such voting")), (3, true), "{}", lead.stderr);
+    // Alone with one voter it is no majority.
+    (0..3).filter(|&node| node != leader).for_each(|node| nodes.kill(node));
+    until("the leader to be cut off", || {
+        let refused = nodes.client(leader).call(&["SET", "last", "lost"]).ok()?;
+        told(&refused).starts_with("NOQUORUM").then_some(())
+    });
+    (0..3).filter(|&node| node != leader).for_each(|node| nodes.launch(node, "a secret"));
+    nodes.leader(&[0, 1, 2]);
+    nodes.set_last("3");
+    nodes.shows_all(3, "3");
+    let ran = nodes.cluster(&["remove-node", &nodes.address(0), &nodes.address(3)]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!ran.stdout.contains("replica"), "{}", ran.stdout);
+}
+
+#[test]
 fn who_does_not_belong_is_refused() {
     let mut nodes = Nodes::start(3);
     for (arguments, told) in [

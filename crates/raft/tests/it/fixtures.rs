@@ -39,7 +39,8 @@ fn id(term: u64, index: u64) -> EntryId {
 fn members() -> Membership<u64, Member> {
     let member = |id: u64| {
         let address = format!("node{id}.example:16379");
-        (id, Member { address, client: format!("node{id}.example:6379"), is_witness: id == 3 })
+        let client = format!("node{id}.example:6379");
+        (id, Member { address, client, is_witness: id == 3, is_replica: false })
     };
     Membership::from(BTreeMap::from([1, 2, 3].map(member)))
 }

@@ -176,6 +176,7 @@ impl Cluster for Handle {
             id: seen.id,
             address: seen.member.address,
             client: seen.member.client,
+            is_replica: seen.member.is_replica,
             votes: seen.votes,
             has: if seen.id == own.0 { Some(own.1) } else { seen.matched.and_then(end_of) },
             silent: if seen.id == own.0 { Some(Duration::ZERO) } else { seen.silent },

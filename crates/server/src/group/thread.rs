@@ -238,7 +238,7 @@ async fn sit_down(
     answers.begin(seat.node().clone(), Arc::clone(&group_log), elects_from, signals);
     if id == 1 && !seat.has_begun().await.map_err(io::Error::other)? {
         let (address, client) = (handle.address.clone(), handle.client.clone());
-        let member = Member { address, client, is_witness: false };
+        let member = Member { address, client, ..Member::default() };
         seat.begin(id, member).await.map_err(io::Error::other)?;
     }
     handle.sits((cluster, id), seat.clone(), (&group_log, &standing), wake);
@@ -432,7 +432,8 @@ impl Sitting {
         };
         let removed = self.handle.removed();
         let near = self.seat.members().into_iter().find(|member| {
-            !member.votes && is_near(member.matched) && !removed.contains(&member.id)
+            let may = !member.votes && !member.member.is_replica;
+            may && is_near(member.matched) && !removed.contains(&member.id)
         });
         let Some(near) = near else { return };
         self.is_promoting.store(true, SeqCst);
@@ -465,12 +466,12 @@ impl Sitting {
                 self.numbers.store(number, SeqCst);
                 answer(Ok(number.to_string()));
             }
-            Order::Add { member, address, client } => {
+            Order::Add { member, address, client, is_replica } => {
                 tokio::spawn(async move {
                     if seat.members().iter().any(|other| other.id == member) {
                         return answer(Err(format!("there is a member {member} already")));
                     }
-                    let added = Member { address, client, is_witness: false };
+                    let added = Member { address, client, is_replica, is_witness: false };
                     await_members(&seat, &is_promoting).await;
                     if group_log.lacks_begin() {
                         let text = "what this node had before the cluster is in no checkpoint yet \
