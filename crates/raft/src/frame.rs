@@ -81,7 +81,8 @@ pub(crate) fn encode_members(members: &Membership<MemberId, Member>, out: &mut V
     out.extend_from_slice(&(members.nodes().count() as u16).to_le_bytes());
     for (id, member) in members.nodes() {
         out.extend_from_slice(&id.to_le_bytes());
-        out.push(u8::from(member.is_witness) * WITNESS | u8::from(member.is_replica) * REPLICA);
+        let (witness, replica) = (u8::from(member.is_witness), u8::from(member.is_replica));
+        out.push((witness * WITNESS) | (replica * REPLICA));
         // Checked where members are added: a host's name has at most 253 bytes.
         for address in [&member.address, &member.client] {
             out.extend_from_slice(&(address.len() as u16).to_le_bytes());
