@@ -104,12 +104,8 @@ fn what_has_no_answer_may_have_happened_late_or_never() {
 
 #[test]
 fn a_refusal_says_where() {
-    let history = [
-        known(Set(1), 0, 1, 0),
-        known(Get, 2, 3, 1),
-        known(Get, 4, 5, 9),
-        known(Set(3), 6, 7, 0),
-    ];
+    let history =
+        [known(Set(1), 0, 1, 0), known(Get, 2, 3, 1), known(Get, 4, 5, 9), known(Set(3), 6, 7, 0)];
     let Verdict::Refused(refusal) = judge(&0, &history, 1000) else { panic!("explained") };
     assert_eq!((refusal.explained, refusal.stuck, refusal.state), ((2, 4), 2, 1));
 }

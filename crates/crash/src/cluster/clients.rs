@@ -370,7 +370,8 @@ fn told(thing: &Thing, seen: &[Seen], refusal: &Refusal<State>) -> String {
                 None => "         ? ".to_owned(),
             };
             let mark = if place == at { ">>>" } else { "   " };
-            let client = if seen.client == u64::MAX { "end".to_owned() } else { seen.client.to_string() };
+            let client =
+                if seen.client == u64::MAX { "end".to_owned() } else { seen.client.to_string() };
             let _ = writeln!(
                 text,
                 "{mark} client {client:>3} node {} us {:>10} to {ended}: {call:?}",

@@ -91,9 +91,9 @@ pub fn failovers(shape: &Shape, kills: u64) -> Result<Failovers, String> {
             nodes.launch(leader)?;
             let leads = nodes.leader()?;
             let count = nodes.client(leads, "quorum")?.call(&["GET", "count"]);
-            let count = count.ok().and_then(|it| {
-                std::str::from_utf8(it.as_bytes()?).ok()?.parse::<u64>().ok()
-            });
+            let count = count
+                .ok()
+                .and_then(|it| std::str::from_utf8(it.as_bytes()?).ok()?.parse::<u64>().ok());
             if count.is_some_and(|count| count < least) {
                 return Err(format!("the count is {count:?}, and {least} was acknowledged"));
             }

@@ -179,12 +179,7 @@ pub(crate) fn happen(fault: Fault, nodes: &Nodes, random: &mut Random) -> Result
     Ok(())
 }
 
-fn die(
-    fault: Fault,
-    nodes: &Nodes,
-    leader: usize,
-    random: &mut Random,
-) -> Result<(), String> {
+fn die(fault: Fault, nodes: &Nodes, leader: usize, random: &mut Random) -> Result<(), String> {
     let mut others = nodes.others(leader);
     match fault {
         KillLeader => {
@@ -214,12 +209,7 @@ fn die(
     Ok(())
 }
 
-fn cut(
-    fault: Fault,
-    nodes: &Nodes,
-    leader: usize,
-    random: &mut Random,
-) -> Result<(), String> {
+fn cut(fault: Fault, nodes: &Nodes, leader: usize, random: &mut Random) -> Result<(), String> {
     let others = nodes.others(leader);
     let network = &nodes.network;
     let away = if fault == CutFollower { random.pick(&others) } else { leader };

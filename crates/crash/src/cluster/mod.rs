@@ -20,6 +20,7 @@ mod named;
 mod network;
 mod nodes;
 mod rounds;
+mod table;
 mod things;
 mod wire;
 
@@ -29,6 +30,7 @@ pub use failovers::{Failovers, failovers};
 pub use named::{story, story_names};
 pub use nodes::Shape;
 pub use rounds::{ClusterPlan, ClusterSummary, fault_names, run_cluster};
+pub use table::{Table, table};
 
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
@@ -70,6 +72,9 @@ pub struct ClusterArguments {
     /// Say what each round does.
     #[arg(long, short)]
     verbose: bool,
+    /// Print what clients see of each failure, as a table.
+    #[arg(long)]
+    table: bool,
     /// Name all faults and stories.
     #[arg(long)]
     list: bool,
@@ -98,11 +103,13 @@ pub fn command(
     arguments: &ClusterArguments,
     build: impl FnOnce() -> Result<PathBuf, String>,
 ) -> Result<ExitCode, String> {
-    let program = match arguments.ladon.clone().or_else(|| std::env::var_os("LADON_BIN").map(Into::into)) {
-        Some(program) => program,
-        None => build()?,
-    };
-    let program = program.canonicalize().map_err(|error| format!("{}: {error}", program.display()))?;
+    let program =
+        match arguments.ladon.clone().or_else(|| std::env::var_os("LADON_BIN").map(Into::into)) {
+            Some(program) => program,
+            None => build()?,
+        };
+    let program =
+        program.canonicalize().map_err(|error| format!("{}: {error}", program.display()))?;
     if !arguments.loopback && !inside::is_inside() {
         match inside::again() {
             Some(code) => return Ok(code),
@@ -139,6 +146,9 @@ fn run(arguments: &ClusterArguments, program: &Path, dir: &Path) -> Result<Strin
     };
     if let Some(ClusterCommand::Failovers { kills }) = arguments.command {
         return failovers(&shape, kills).map(|found| found.to_string());
+    }
+    if arguments.table {
+        return table(&shape).map(|table| table.to_string());
     }
     let named: Vec<&str> = match (&arguments.command, &arguments.only) {
         (Some(ClusterCommand::Stories), _) => story_names(),

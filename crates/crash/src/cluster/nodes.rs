@@ -227,9 +227,7 @@ impl Nodes {
     pub(crate) fn terminate(&self, node: usize) -> Result<(), String> {
         self.may_end(node);
         self.signal(node, Signal::SIGTERM);
-        let ended = until(&format!("the end of node {node}"), || {
-            (!self.runs(node)).then_some(())
-        });
+        let ended = until(&format!("the end of node {node}"), || (!self.runs(node)).then_some(()));
         self.kill(node);
         ended
     }
@@ -335,6 +333,21 @@ impl Nodes {
         })
     }
 
+    /// A request at the gate `quorum` on a connection of its own: where most members are away, even the
+    /// order to use that gate is not answered.
+    pub(crate) fn ask_at_quorum(
+        &self,
+        node: usize,
+        words: &[&str],
+        patience: Duration,
+    ) -> io::Result<Value> {
+        let mut client = connect(self.address(node), patience)?;
+        client.request(&["CLIENT", "GATE", "quorum"])?;
+        client.request(words)?;
+        client.reply()?;
+        client.reply()
+    }
+
     /// Takes a node's data away while it does not run, and has it belong again as a new member.
     pub(crate) fn replace(&self, node: usize) -> Result<(), String> {
         self.kill(node);
@@ -349,7 +362,8 @@ impl Nodes {
             let asked = self.address(leader).to_string();
             let goes = |number: &&String| there.contains(number);
             for number in old.iter().filter(goes) {
-                self.cluster(&["replace-node", &asked, number, &address, "--timeout", "20"]).ok()?;
+                self.cluster(&["replace-node", &asked, number, &address, "--timeout", "20"])
+                    .ok()?;
             }
             let is_new = |number: &String| !old.contains(number);
             let there = self.members_at(leader, &address);
@@ -388,7 +402,11 @@ impl Nodes {
 
     fn digest(&self, node: usize) -> Option<String> {
         let mut client = connect(self.address(node), Duration::from_secs(10)).ok()?;
-        client.call(&["DEBUG", "DIGEST"]).ok().filter(|reply| !reply.is_error()).and_then(|it| text(&it))
+        client
+            .call(&["DEBUG", "DIGEST"])
+            .ok()
+            .filter(|reply| !reply.is_error())
+            .and_then(|it| text(&it))
     }
 
     /// What is wrong with the processes: one that has ended by itself, or a word of alarm.

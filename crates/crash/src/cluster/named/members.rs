@@ -28,9 +28,9 @@ pub(super) fn split_brain_by_removal(nodes: &Nodes) -> Told {
     nodes.cluster(&["remove-node", &asked, &gone, "--timeout", "60"])?;
     // Of two members, one is no majority; with the removed one it would have been, before.
     let leader = until("a leader that is not the removed one", || {
-        [leader, stays_there].into_iter().find(|&node| {
-            nodes.status(node).is_some_and(|status| status.fact("role") == "leader")
-        })
+        [leader, stays_there]
+            .into_iter()
+            .find(|&node| nodes.status(node).is_some_and(|status| status.fact("role") == "leader"))
     })?;
     let left = third(nodes, removed, leader);
     write(nodes, "key", "of two")?;
@@ -39,8 +39,8 @@ pub(super) fn split_brain_by_removal(nodes: &Nodes) -> Told {
     let mut last = String::new();
     stays(long(nodes) * 2, || {
         for node in [leader, removed] {
-            let mut client = nodes.client(node, "quorum")?;
-            let reply = ask(&mut client, &["SET", "key", "split"], Duration::from_millis(200));
+            let patience = Duration::from_millis(200);
+            let reply = nodes.ask_at_quorum(node, &["SET", "key", "split"], patience);
             if matches!(&reply, Ok(reply) if *reply == ok()) {
                 return Err(format!("node {node} acknowledges a write without the other member"));
             }
@@ -93,9 +93,9 @@ pub(super) fn snapshot_index_gap(nodes: &Nodes) -> Told {
     for turn in 0..LARGE_COUNT {
         expect(nodes, &format!("small {turn}"), Some("kept"))?;
     }
-    let lines = told.lines().filter(|line| line.contains("checkpoint") || line.contains("snapshot"));
-    Ok(format!("a member was {} MB behind; it says: {:?}", LARGE_BYTES * LARGE_COUNT >> 20,
-        lines.last().unwrap_or("nothing of a checkpoint")))
+    let is_of_it = |line: &&str| line.contains("checkpoint") || line.contains("snapshot");
+    let last = told.lines().rev().find(is_of_it).unwrap_or("nothing of a checkpoint");
+    Ok(format!("a member was {} MB behind; it says: {last}", (LARGE_BYTES * LARGE_COUNT) >> 20))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
@@ -129,12 +129,10 @@ pub(super) fn rejoin_under_old_identity(nodes: &Nodes) -> Told {
         let leader = nodes.leader()?;
         let other = third(nodes, member, leader);
         sleep(long(nodes));
-        away(nodes, &[other])?;
-        nodes.stand_still(other);
         let mut client = nodes.client(leader, "quorum")?;
+        nodes.stand_still(other);
         let reply = ask(&mut client, &["SET", "key", with], long(nodes));
         nodes.go_on(other);
-        back(nodes)?;
         if matches!(&reply, Ok(reply) if *reply == ok()) {
             return Err(format!("a member with {with} helps to acknowledge a write"));
         }
@@ -190,7 +188,8 @@ pub(super) fn bit_rot_on_a_minority(nodes: &Nodes) -> Told {
         return Err(format!("node {member} goes on with a damaged log: {}", path.display()));
     }
     let log = nodes.log_text(member);
-    let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+    let last =
+        log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
     nodes.replace(member)?;
     nodes.are_equal()?;
     Ok(format!("the member says: {last}; it was replaced"))

@@ -115,7 +115,9 @@ pub(super) fn wait_is_not_consensus(nodes: &Nodes) -> Told {
         }
         nodes.launch(leader)?;
     }
-    Ok(format!("alone: WAIT said {alone}; of 5 writes, {counted} were counted, and none of those lost"))
+    Ok(format!(
+        "alone: WAIT said {alone}; of 5 writes, {counted} were counted, and none of those lost"
+    ))
 }
 
 /// A leader that cannot reach most members must not confirm, also not after its own restart
@@ -130,8 +132,7 @@ pub(super) fn confirm_without_quorum(nodes: &Nodes) -> Told {
     nodes.launch(leader)?;
     let mut seen = said(&first);
     super::stays(long(nodes), || {
-        let mut client = nodes.client(leader, "quorum")?;
-        let reply = ask(&mut client, &["GET", "key"], Duration::from_millis(300));
+        let reply = nodes.ask_at_quorum(leader, &["GET", "key"], Duration::from_millis(300));
         seen = said(&reply);
         match reply {
             Ok(Value::Bulk(_) | Value::Null) => {
@@ -185,7 +186,8 @@ pub(super) fn async_tail_breaks_rejoin(nodes: &Nodes) -> Told {
     away(nodes, &[])?;
     let leader = nodes.leader()?;
     if leader != tail.leader {
-        let (asked, to) = (nodes.address(leader).to_string(), nodes.address(tail.leader).to_string());
+        let (asked, to) =
+            (nodes.address(leader).to_string(), nodes.address(tail.leader).to_string());
         nodes.cluster(&["failover", &asked, &to, "--timeout", "60"])?;
     }
     expect(nodes, "key", Some("after"))?;
