@@ -12,9 +12,12 @@
 //! acknowledged, at most those that were sent, and never half of one. Counters that all connections
 //! share must never fall below a value that any client saw. A [`Bank`] in two spaces keeps its sum,
 //! and every transfer that was acknowledged, while the definitions of its space change.
+//!
+//! [`cluster`] does the same to clusters, whose clients work on the same keys.
 
 mod bank;
 mod client;
+pub mod cluster;
 mod definitions;
 mod iproto;
 mod lane;

@@ -1,7 +1,8 @@
 //! `cargo run --release -p ladon-crash -- --rounds 100`: kills a server under load and checks what
-//! it still knows, in as many rounds.
+//! it still knows, in as many rounds. `cluster --rounds 100` does so to a cluster.
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
+use ladon_crash::cluster::{self, ClusterArguments};
 use ladon_crash::{GATES, Plan, run};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -9,7 +10,10 @@ use std::time::Instant;
 
 /// Kills a real Ladon under load repeatedly, and checks its data after each restart.
 #[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<What>,
     /// How many rounds.
     #[arg(long, default_value_t = 100)]
     rounds: u64,
@@ -39,12 +43,22 @@ struct Arguments {
     verbose: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum What {
+    Cluster(ClusterArguments),
+}
+
 fn main() -> ExitCode {
-    match outcome(Arguments::parse()) {
-        Ok(text) => {
+    let arguments = Arguments::parse();
+    let done = match &arguments.command {
+        Some(What::Cluster(arguments)) => cluster::command(arguments, build),
+        None => outcome(arguments).map(|text| {
             println!("{text}");
             ExitCode::SUCCESS
-        }
+        }),
+    };
+    match done {
+        Ok(code) => code,
         Err(error) => {
             eprintln!("ladon-crash: {error}");
             ExitCode::FAILURE

@@ -18,6 +18,8 @@ use openraft::raft::{
 };
 use openraft::type_config::alias::SnapshotOf;
 use openraft::{AnyError, AsyncRuntime, OptionalSend, OptionalSync, Raft};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
@@ -175,16 +177,21 @@ where
     }
 }
 
+/// The last entry that each other member has said to have on its disk, to which leader. The library
+/// has several ways to a member, and makes them anew when the members change: they know it together.
+type Reached = Arc<Mutex<BTreeMap<MemberId, (Vote, u64)>>>;
+
 /// Makes the ways to the other members.
 pub struct Network<T> {
     transport: Arc<T>,
     log: Arc<GroupLog>,
+    reached: Reached,
 }
 
 impl<T> Network<T> {
     /// Entries are read from this log.
     pub fn new(transport: Arc<T>, log: Arc<GroupLog>) -> Network<T> {
-        Network { transport, log }
+        Network { transport, log, reached: Reached::default() }
     }
 }
 
@@ -195,8 +202,7 @@ pub struct Link<T> {
     member: Member,
     log: Arc<GroupLog>,
     bytes: LogBytes,
-    /// The last entry that the other member has said to have on its disk.
-    has: Option<u64>,
+    reached: Reached,
 }
 
 impl<T: Transport, RT: AsyncRuntime> RaftNetworkFactory<Group<RT>> for Network<T> {
@@ -205,7 +211,8 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkFactory<Group<RT>> for Network<T
     async fn new_client(&mut self, to: MemberId, member: &Member) -> Link<T> {
         let (log, transport) = (self.log.clone(), self.transport.clone());
         let bytes = LogBytes::new(log.log().clone());
-        Link { transport, to, member: member.clone(), log, bytes, has: None }
+        let reached = Arc::clone(&self.reached);
+        Link { transport, to, member: member.clone(), log, bytes, reached }
     }
 }
 
@@ -227,14 +234,26 @@ impl<T: Transport> Link<T> {
         asked.map_err(|error| unreachable(&error))
     }
 
+    /// The member has everything up to there, for the leader of this vote. What it had for another one
+    /// it may have cut since.
+    fn has(&self, vote: Vote, index: u64) {
+        let mut reached = self.reached.lock();
+        let known = reached.entry(self.to).or_insert((vote, index));
+        if known.0 != vote {
+            *known = (vote, index);
+        }
+        known.1 = known.1.max(index);
+    }
+
     /// A member that lacks what it had on its disk counts as absent: the library would stop this node.
-    fn must_not_lack(&self, entry: Option<EntryId>) -> io::Result<()> {
-        let index = entry.map(|entry| entry.index);
-        if index.is_none() || index > self.has {
+    fn must_not_lack(&self, vote: Vote, entry: Option<EntryId>) -> io::Result<()> {
+        let Some(index) = entry.map(|entry| entry.index) else { return Ok(()) };
+        let had = self.reached.lock().get(&self.to).copied();
+        if had.is_none_or(|(of, had)| of != vote || index > had) {
             return Ok(());
         }
         Err(io::Error::other(format!(
-            "member {} lacks the entry {index:?}, which it had on its disk: its directory was lost, or \
+            "member {} lacks the entry {index}, which it had on its disk: its directory was lost, or \
              is an old one; it has to be replaced by a new member",
             self.to
         )))
@@ -278,16 +297,23 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkV2<Group<RT>> for Link<T> {
         let reached = sent.or(prev_log_id).map(|id| id.index);
         Ok(match self.ask(request).await? {
             Response::Appended => {
-                self.has = self.has.max(reached);
+                if let Some(reached) = reached {
+                    self.has(vote, reached);
+                }
                 if is_all {
                     AppendEntriesResponse::Success
                 } else {
                     AppendEntriesResponse::PartialSuccess(sent)
                 }
             }
-            Response::AppendedUpTo(upto) => AppendEntriesResponse::PartialSuccess(upto),
+            Response::AppendedUpTo(upto) => {
+                if let Some(upto) = upto {
+                    self.has(vote, upto.index);
+                }
+                AppendEntriesResponse::PartialSuccess(upto)
+            }
             Response::Conflict => {
-                self.must_not_lack(prev_log_id).map_err(|error| unreachable(&error))?;
+                self.must_not_lack(vote, prev_log_id).map_err(|error| unreachable(&error))?;
                 AppendEntriesResponse::Conflict
             }
             Response::HigherVote(vote) => AppendEntriesResponse::HigherVote(vote),
@@ -373,7 +399,7 @@ impl<T: Transport> Link<T> {
         }
         let higher = self.send_part(Request::SnapshotEnd { vote, members }).await?;
         if higher.is_none() {
-            self.has = self.has.max(Some(last.index));
+            self.has(vote, last.index);
         }
         Ok(higher.unwrap_or(vote))
     }

@@ -7,6 +7,7 @@ use crate::network::{Network, Node, Transport};
 use crate::storage::Storage;
 use crate::types::{EntryId, Group, MemberId, group_config};
 use openraft::async_runtime::WatchReceiver;
+use openraft::errors::{ClientWriteError, RaftError};
 use openraft::type_config::alias::WatchReceiverOf;
 use openraft::{
     AsyncRuntime, ChangeMembers, Instant, OptionalSend, OptionalSync, RaftMetrics, ServerState,
@@ -15,6 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Why a change was not made. A leader that does not hear most members makes none either.
+fn told<RT: AsyncRuntime>(error: RaftError<Group<RT>, ClientWriteError<Group<RT>>>) -> String {
+    match error.forward_to_leader() {
+        Some(_) => "this node does not lead its cluster, or does not hear most members".to_owned(),
+        None => error.to_string(),
+    }
+}
 
 /// A running member.
 pub struct Seat<A: Applier, RT: AsyncRuntime>
@@ -186,7 +195,7 @@ where
     /// Why not.
     pub async fn add(&self, id: MemberId, member: Member) -> Result<(), String> {
         let added = self.node.add_learner(id, member, false).await;
-        added.map(drop).map_err(|error| error.to_string())
+        added.map(drop).map_err(told)
     }
 
     /// Lets a member vote.
@@ -210,7 +219,7 @@ where
 
     async fn change(&self, change: ChangeMembers<MemberId, Member>) -> Result<(), String> {
         let changed = self.node.change_membership(change, true).await;
-        changed.map(drop).map_err(|error| error.to_string())
+        changed.map(drop).map_err(told)
     }
 
     /// Asks another member to lead. This one's lease is over from now on.

@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 /// How often a node is asked again.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
+/// In a node's refusal of what only a leader does.
+const LEADS_NOT: &str = "does not lead its cluster";
+
 /// The command line.
 pub fn command() -> Command {
     let nodes = || Arg::new("node").value_name("HOST:PORT").required(true);
@@ -221,6 +224,29 @@ impl Work {
         })
     }
 
+    /// Has the leader do something, whoever that is by then. An order that has happened is not given
+    /// again.
+    fn order_leader(
+        &self,
+        words: &[&str],
+        has_happened: impl Fn(&Status) -> bool,
+    ) -> Result<(), Failure> {
+        loop {
+            let (leader, cluster) = self.leader()?;
+            if has_happened(&cluster) {
+                return Ok(());
+            }
+            match leader.order(words) {
+                Ok(_) => return Ok(()),
+                // Another one may, or the same one after a moment.
+                Err(error) if error.contains(LEADS_NOT) && Instant::now() < self.deadline => {
+                    thread::sleep(LOOK_EVERY);
+                }
+                Err(error) => return Err(refused(error)),
+            }
+        }
+    }
+
     fn show(&self) -> Result<(), Failure> {
         let asked = self.node.status().map_err(refused)?;
         let leading = asked.leader().map(|leader| self.node.at(leader.text("client")));
@@ -294,10 +320,11 @@ impl Work {
             let (mesh, clients) = (told.own.text("address"), told.own.text("client"));
             let order = ["ADD", &member, mesh, clients, "REPLICA"];
             let words = if kind == Kind::Replica { 5 } else { 4 };
-            self.add_as(&leader, &order[..words])?;
+            self.add_as(number, &order[..words])?;
         }
         let is_there = || {
-            let status = leader.status()?;
+            // Another one may lead by now.
+            let status = self.leader().map_err(|(_, error)| error)?.1;
             let added = status.member(number);
             let all = status.leader().and_then(|leader| leader.number("has")).unwrap_or(u64::MAX);
             let is_near = |added: &Facts| {
@@ -317,10 +344,16 @@ impl Work {
     }
 
     /// Gives the order. What a leader had before the cluster has to be in a checkpoint first.
-    fn add_as(&self, leader: &Node, order: &[&str]) -> Result<(), Failure> {
+    fn add_as(&self, number: u64, order: &[&str]) -> Result<(), Failure> {
         let mut has_asked = false;
         self.wait("a checkpoint of what the leader had before", || {
+            let (leader, cluster) = self.leader().map_err(|(_, error)| error)?;
+            if cluster.member(number).is_some() {
+                return Ok(Some(Ok(())));
+            }
             match leader.order(order) {
+                // Another one may, or the same one after a moment.
+                Err(error) if error.contains(LEADS_NOT) => Err(error),
                 Err(error) if error.contains("BGSAVE") => {
                     // One may be under way, and another one is needed if it is too old.
                     has_asked = has_asked || leader.save().is_ok();
@@ -346,14 +379,14 @@ impl Work {
     }
 
     fn remove(&self, who: &str) -> Result<(), Failure> {
-        let (mut leader, cluster) = self.leader()?;
+        let cluster = self.leader()?.1;
         let number = self.number_of(&cluster, who)?;
         if cluster.own.number("member") == Some(number) {
             eprintln!("member {number} leads; another one takes over first");
             self.fail_over(None)?;
-            leader = self.leader()?.0;
         }
-        leader.order(&["REMOVE", &number.to_string()]).map_err(refused)?;
+        let is_gone = |cluster: &Status| cluster.member(number).is_none();
+        self.order_leader(&["REMOVE", &number.to_string()], is_gone)?;
         eprintln!(
             "member {number} belongs to the cluster no more; stop it, and remove its directory"
         );

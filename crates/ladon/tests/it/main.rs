@@ -9,6 +9,7 @@ mod check_and_dump;
 mod client_list;
 mod client_memory;
 mod cluster;
+mod cluster_rounds;
 mod common;
 mod config;
 mod crash_rounds;

@@ -1,0 +1,196 @@
+//! Clusters of real processes under real faults; what clients saw is judged.
+//!
+//! ```text
+//! clients --gate quorum--> node 0   node 1   node 2      kill -9, SIGSTOP, SIGTERM, cut links,
+//!    |                       \________|________/         full disks, lost directories
+//!    +--> histories: one order of all operations must explain each of them, those of unknown
+//!         outcome done or not; at the end all members have equal data
+//! ```
+//! The clients use few keys at once, follow the leader, and ask other nodes too. A round's keys are its
+//! own. Histories are judged by `ladon-history`.
+//!
+//! Without rights for namespaces, all nodes are on 127.0.0.1: no link is cut, and no disk is filled.
+
+mod canary;
+mod clients;
+mod failovers;
+mod faults;
+mod inside;
+mod named;
+mod network;
+mod nodes;
+mod rounds;
+mod table;
+mod things;
+mod wire;
+
+pub use canary::canary;
+pub use clients::Tally;
+pub use failovers::{Failovers, failovers};
+pub use named::{story, story_names};
+pub use nodes::Shape;
+pub use rounds::{ClusterPlan, ClusterSummary, fault_names, run_cluster};
+pub use table::{Table, table};
+
+use clap::{Args, Subcommand};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Clusters of real processes under real faults, their histories checked.
+#[derive(Args, Debug)]
+pub struct ClusterArguments {
+    #[command(subcommand)]
+    command: Option<ClusterCommand>,
+    /// How many rounds.
+    #[arg(long, global = true)]
+    rounds: Option<u64>,
+    /// No round begins after so many seconds; without it and --rounds, 20 rounds are run.
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Only this fault or story (--list names them).
+    #[arg(long)]
+    only: Option<String>,
+    /// Names the run; without it, the time does.
+    #[arg(long, global = true)]
+    seed: Option<u64>,
+    /// Members.
+    #[arg(long, default_value_t = 3, global = true)]
+    nodes: usize,
+    /// Clients at once.
+    #[arg(long, default_value_t = 6)]
+    clients: u64,
+    /// Milliseconds: the nodes' setting of that name.
+    #[arg(long, default_value_t = 300, global = true)]
+    failover_timeout: u64,
+    /// The server's binary; without it, LADON_BIN, or the one that `cargo build --release` makes.
+    #[arg(long, global = true)]
+    ladon: Option<PathBuf>,
+    /// All nodes on 127.0.0.1, where links cannot be cut.
+    #[arg(long, global = true)]
+    loopback: bool,
+    /// Say what each round does.
+    #[arg(long, short)]
+    verbose: bool,
+    /// Print what clients see of each failure, as a table.
+    #[arg(long)]
+    table: bool,
+    /// Name all faults and stories.
+    #[arg(long)]
+    list: bool,
+    /// Keep the nodes' files of a failed run on loopback, and all nodes' logs, here.
+    #[arg(long, global = true)]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ClusterCommand {
+    /// Run every story once, or --rounds times.
+    Stories,
+    /// Kill leaders, and measure the time without one.
+    Failovers {
+        /// How many.
+        #[arg(long, default_value_t = 300)]
+        kills: u64,
+    },
+}
+
+/// Runs the command. `build` makes the server where none is named.
+///
+/// # Errors
+/// What is wrong with the cluster, or why there is none.
+pub fn command(
+    arguments: &ClusterArguments,
+    build: impl FnOnce() -> Result<PathBuf, String>,
+) -> Result<ExitCode, String> {
+    let program =
+        match arguments.ladon.clone().or_else(|| std::env::var_os("LADON_BIN").map(Into::into)) {
+            Some(program) => program,
+            None => build()?,
+        };
+    let program =
+        program.canonicalize().map_err(|error| format!("{}: {error}", program.display()))?;
+    if !arguments.loopback && !inside::is_inside() {
+        match inside::again() {
+            Some(code) => return Ok(code),
+            None => println!(
+                "No namespaces here (unshare, ip and the right to use them): all nodes are on \
+                 127.0.0.1, so no link is cut or slowed, and no disk is filled."
+            ),
+        }
+    }
+    let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let dir = arguments.dir.clone().unwrap_or_else(|| temporary.path().to_owned());
+    std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    let done = run(arguments, &program, &dir);
+    println!("{}", done?);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run(arguments: &ClusterArguments, program: &Path, dir: &Path) -> Result<String, String> {
+    let in_namespaces = inside::is_inside() && !arguments.loopback;
+    if arguments.list {
+        let (faults, stories) = (fault_names(in_namespaces), story_names());
+        return Ok(format!("faults:\n{}\nstories:\n{}", faults.join("\n"), stories.join("\n")));
+    }
+    let seed = arguments.seed.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(1, |time| time.as_secs())
+    });
+    let shape = Shape {
+        program: program.to_owned(),
+        dir: dir.to_owned(),
+        count: arguments.nodes,
+        failover_ms: arguments.failover_timeout,
+        in_namespaces,
+    };
+    if let Some(ClusterCommand::Failovers { kills }) = arguments.command {
+        return failovers(&shape, kills).map(|found| found.to_string());
+    }
+    if arguments.table {
+        return table(&shape).map(|table| table.to_string());
+    }
+    let named: Vec<&str> = match (&arguments.command, &arguments.only) {
+        (Some(ClusterCommand::Stories), _) => story_names(),
+        (_, Some(only)) => story_names().into_iter().filter(|name| name == only).collect(),
+        _ => Vec::new(),
+    };
+    if !named.is_empty() {
+        return stories(&shape, &named, arguments.rounds.unwrap_or(1));
+    }
+    let plan = ClusterPlan {
+        shape,
+        rounds: arguments.rounds.unwrap_or(if arguments.seconds.is_some() { u64::MAX } else { 20 }),
+        time: Duration::from_secs(arguments.seconds.unwrap_or(u64::MAX / 4)),
+        seed,
+        clients: arguments.clients,
+        only: arguments.only.clone(),
+        verbose: arguments.verbose,
+    };
+    let began = std::time::Instant::now();
+    let summary = run_cluster(&plan)?;
+    let ClusterSummary { rounds, tally } = summary;
+    Ok(format!(
+        "seed {seed}: {rounds} rounds with {} nodes in {:.0} s: {} operations acknowledged at quorum, {} \
+         of unknown outcome, longest time without an answer {} ms; every history linearizable ({} \
+         undecided), data of all members equal. Clocks were not stepped: that needs a clock of its own \
+         for each process.\nreplies other than answers: {:?}",
+        arguments.nodes,
+        began.elapsed().as_secs_f64(),
+        tally.known,
+        tally.unknown,
+        tally.pause.as_millis(),
+        tally.undecided,
+        tally.refusals
+    ))
+}
+
+/// Runs these so many times.
+fn stories(shape: &Shape, names: &[&str], rounds: u64) -> Result<String, String> {
+    for _ in 0..rounds {
+        for name in names {
+            println!("{name}: {}", story(shape, name)?);
+        }
+    }
+    Ok(format!("{} stories, {rounds} times each: all ended well", names.len()))
+}
