@@ -14,6 +14,11 @@ pub trait Applied: Send + Sync {
     /// Runs `save` while no record of another node is applied. It gets the position that the data is
     /// at; `None`: the log's end, since the node writes itself.
     fn while_still(&self, save: &mut dyn FnMut(Option<Lsn>));
+
+    /// Where a checkpoint begins that is made now: in front of the last entry that the data has. A start
+    /// reads what is behind, and has to find an entry there that covers the checkpoint, even if nothing
+    /// comes after.
+    fn begin(&self) -> Lsn;
 }
 
 /// How long a checkpoint waits until its cluster has committed what is in it.
@@ -52,7 +57,7 @@ impl CheckpointRun {
         log: &Arc<Log>,
         applied: Option<Arc<dyn Applied>>,
     ) -> Result<CheckpointRun, LogError> {
-        let begin = at_position(applied.as_deref(), log, |position| position());
+        let begin = applied.as_ref().map_or_else(|| log.reserved(), |applied| applied.begin());
         Ok(CheckpointRun {
             applied,
             meta: None,

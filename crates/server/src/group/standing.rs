@@ -54,6 +54,8 @@ struct Inner {
     window: Vec<u8>,
     /// The data has everything up to here. While the node leads, it has everything.
     has: Lsn,
+    /// Where the last entry begins that was applied.
+    last_from: Option<Lsn>,
     /// The first entry of its own reign, which is not applied yet.
     first: Option<EntryId>,
     /// The node leads, and writes.
@@ -76,6 +78,7 @@ impl Standing {
             scratch: Scratch::default(),
             window: Vec::new(),
             has,
+            last_from: None,
             first: None,
             writes: false,
             diverged: None,
@@ -225,6 +228,13 @@ impl Applied for Standing {
         let inner = self.inner.lock();
         save((!inner.writes).then_some(inner.has));
     }
+
+    fn begin(&self) -> Lsn {
+        let last = self.inner.lock().last_from;
+        // Else that of the checkpoint before, which covers all that the data has.
+        let before = || self.log.last_checkpoint().map_or(Lsn::ZERO, |info| info.begin);
+        last.unwrap_or_else(before)
+    }
 }
 
 impl Writers for Standing {
@@ -268,6 +278,7 @@ impl Applier for Standing {
             self.follow(inner, entry.extent)?;
             inner.has = entry.extent.to;
         }
+        inner.last_from = Some(entry.extent.from);
         self.log.advance_committed(entry.extent.to);
         if inner.first == Some(entry.id) {
             inner.first = None;
