@@ -44,6 +44,7 @@ pub use incoming::{DataFile, Incoming, finish_incoming};
 pub use index::Index;
 pub use machine::{Applier, Machine, NewestCheckpoint};
 pub use network::{Link, Network, Node, Request, Response, Transport, answer};
+pub use openraft::{AsyncRuntime, Instant as RuntimeInstant};
 pub use planted::Planted;
 pub use seat::{Now, Seat, Seen};
 pub use state::{ClusterId, GROUP_FORMAT, GroupState, MembersChange};

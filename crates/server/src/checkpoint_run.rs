@@ -10,10 +10,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Up to where the data has the log, at a node that follows others.
-pub(crate) trait Applied: Send + Sync {
+pub trait Applied: Send + Sync {
     /// Runs `save` while no record of another node is applied. It gets the position that the data is
     /// at; `None`: the log's end, since the node writes itself.
     fn while_still(&self, save: &mut dyn FnMut(Option<Lsn>));
+
+    /// Where a checkpoint begins that is made now: in front of the last entry that the data has. A start
+    /// reads what is behind, and has to find an entry there that covers the checkpoint, even if nothing
+    /// comes after.
+    fn begin(&self) -> Lsn;
 }
 
 /// How long a checkpoint waits until its cluster has committed what is in it.
@@ -28,6 +33,10 @@ pub struct CheckpointRun {
     buffer: SavedBytes,
     keys: u64,
     applied: Option<Arc<dyn Applied>>,
+    /// What is about all of the data, and as of which position, once all segments are saved.
+    meta: Option<(Lsn, Vec<u8>)>,
+    /// Testing only: a bug that the simulator must notice. What is saved need not be committed.
+    pub ahead_canary: bool,
 }
 
 impl CheckpointRun {
@@ -43,14 +52,16 @@ impl CheckpointRun {
     ///
     /// # Errors
     /// The log's errors.
-    pub(crate) fn begin_at(
+    pub fn begin_at(
         keyspace: &Arc<Keyspace>,
         log: &Arc<Log>,
         applied: Option<Arc<dyn Applied>>,
     ) -> Result<CheckpointRun, LogError> {
-        let begin = at_position(applied.as_deref(), log, |position| position());
+        let begin = applied.as_ref().map_or_else(|| log.reserved(), |applied| applied.begin());
         Ok(CheckpointRun {
             applied,
+            meta: None,
+            ahead_canary: false,
             keyspace: Arc::clone(keyspace),
             log: Arc::clone(log),
             writer: log.begin_checkpoint_at(begin)?,
@@ -65,7 +76,7 @@ impl CheckpointRun {
     /// # Errors
     /// The log's errors; the checkpoint is then lost.
     pub fn step(&mut self) -> Result<bool, LogError> {
-        let CheckpointRun { keyspace, log, writer, cursor, buffer, keys, applied } = self;
+        let CheckpointRun { keyspace, log, writer, cursor, buffer, keys, applied, .. } = self;
         let begin = writer.begin_lsn();
         let header = at_position(applied.as_deref(), log, |position| {
             encode(keyspace, position, (cursor, begin), buffer, keys)
@@ -123,17 +134,40 @@ impl CheckpointRun {
         Ok(self)
     }
 
-    /// Completes the checkpoint and deletes the files that it makes obsolete, except
+    /// Whether a checkpoint whose segments are all saved may be finished: that of a cluster's node
+    /// holds nothing that another leader might take back. If not, the cluster is asked to commit it.
+    pub fn is_committed(&mut self) -> bool {
+        let lsn = self.meta().0;
+        let (log, newest) = (&self.log, self.writer.newest().max(lsn));
+        if !log.is_of_group() || log.committed() >= newest || self.ahead_canary {
+            return true;
+        }
+        log.want_committed(newest);
+        false
+    }
+
+    fn meta(&mut self) -> &(Lsn, Vec<u8>) {
+        let (keyspace, log, applied) = (&self.keyspace, &self.log, &self.applied);
+        self.meta.get_or_insert_with(|| {
+            at_position(applied.as_deref(), log, |position| keyspace.encode_select_map(position))
+        })
+    }
+
+    /// Completes the checkpoint, once it may be, and deletes the files that it makes obsolete, except
     /// `log_keep_bytes` of log before it.
     ///
     /// # Errors
     /// The log's errors; the checkpoint is then lost.
-    pub fn finish(self, log_keep_bytes: u64) -> Result<CheckpointInfo, LogError> {
-        let log = &self.log;
-        let (lsn, meta) = at_position(self.applied.as_deref(), log, |position| {
-            self.keyspace.encode_select_map(position)
-        });
-        await_committed(log, self.writer.newest().max(lsn))?;
+    pub fn finish(mut self, log_keep_bytes: u64) -> Result<CheckpointInfo, LogError> {
+        const LOOK_EVERY: Duration = Duration::from_millis(5);
+        let began = Instant::now();
+        while !self.is_committed() {
+            if began.elapsed() >= COMMIT_WAIT_MAX {
+                return Err(LogError::GivenUp("the cluster has not committed what is in it"));
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        let (lsn, meta) = self.meta().clone();
         let info = self.writer.finish(lsn, &meta)?;
         let _kept = self.log.pin(Lsn(info.begin.0.saturating_sub(log_keep_bytes)));
         if let Err(error) = self.log.delete_obsolete() {
@@ -170,23 +204,6 @@ fn at_position<R>(
         Some(saved) => saved,
         None => unreachable!("it is run once"),
     }
-}
-
-/// A checkpoint of a cluster's node holds nothing that another leader might take back.
-fn await_committed(log: &Log, newest: Lsn) -> Result<(), LogError> {
-    const LOOK_EVERY: Duration = Duration::from_millis(5);
-    if !log.is_of_group() {
-        return Ok(());
-    }
-    let began = Instant::now();
-    while log.committed() < newest {
-        log.want_committed(newest);
-        if began.elapsed() >= COMMIT_WAIT_MAX {
-            return Err(LogError::GivenUp("the cluster has not committed what is in it"));
-        }
-        thread::sleep(LOOK_EVERY);
-    }
-    Ok(())
 }
 
 /// Bytes of encoded segments that wait for the disk. A large one is written before the next is

@@ -109,7 +109,7 @@ fn open(shared: &Shared, noted: &Loading) -> Result<Recovered, RunError> {
     let disk = TimedDisk::new(SystemDisk, Arc::clone(clock), events, syncs);
     let (data, seed) = (settings.data(), random_u64());
     if settings.cluster_enabled() {
-        let finished = finish_incoming(Path::new(&data));
+        let finished = finish_incoming(&(Arc::new(SystemDisk) as _), Path::new(&data));
         finished.map_err(starting("the node of a cluster"))?;
     }
     let dir = DataDir::open(Arc::new(disk), Arc::clone(clock), Path::new(&data), options, seed)?;
@@ -135,15 +135,19 @@ fn open(shared: &Shared, noted: &Loading) -> Result<Recovered, RunError> {
     Ok(recover(dir, databases(settings), clock.unix_ms(), workers, prepare, &progress, group)?)
 }
 
-/// Another member's data may have come as a whole, and not be in its place.
-fn finish_incoming(dir: &Path) -> io::Result<()> {
-    let disk = Arc::new(SystemDisk) as Arc<dyn Disk>;
+/// Puts another member's data in its place, if that has come as a whole and is not there yet. Call it
+/// before the directory of a node of a cluster is opened. Returns whether there was any.
+///
+/// # Errors
+/// What the system says.
+pub fn finish_incoming(disk: &Arc<dyn Disk>, dir: &Path) -> io::Result<bool> {
     disk.create_dir_all(dir)?;
     let _lock = disk.lock(&dir.join(LOCK_NAME))?;
-    if ladon_raft::finish_incoming(&disk, dir)? {
+    let is_new = ladon_raft::finish_incoming(disk, dir)?;
+    if is_new {
         tracing::info!("this directory has another member's data from now on");
     }
-    Ok(())
+    Ok(is_new)
 }
 
 /// What a node of a cluster must not forget. The directory of one is not for another server, which

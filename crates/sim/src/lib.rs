@@ -22,6 +22,7 @@
 mod beside_script;
 mod client;
 mod clock;
+mod cluster;
 mod crowd;
 mod functions;
 mod history;
@@ -40,6 +41,7 @@ mod waits;
 mod witness;
 
 pub use beside_script::{BesideScript, run_beside_script};
+pub use cluster::{ClusterCanary, ClusterReport, run_cluster_seed};
 pub use crowd::{Crowd, run_crowd};
 pub use plan::Canary;
 pub use run::{Report, Trouble, run_seed};

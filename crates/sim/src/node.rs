@@ -284,51 +284,56 @@ impl SimNode {
 
     /// All data, as the engine holds it.
     pub(crate) fn data(&self) -> State {
-        let mut scratch = Scratch::default();
-        let mut tx = self.keyspace.begin(Locks::All, &mut scratch, self.clock.unix_ms());
-        let mut data = State::new();
-        let db = self.keyspace.select(0);
-        tx.for_each(db, |entry| {
-            let datum = match entry.value() {
-                ValueRef::Object(Object::Set(set)) => {
-                    let hasher = self.keyspace.hasher();
-                    let member = |member: types::set::Member<'_>| {
-                        member.with_bytes(|bytes| {
-                            (bytes.to_vec(), set.expire_at(hasher, bytes).unwrap_or_default())
-                        })
-                    };
-                    Datum::Set(set.members().map(member).collect())
-                }
-                ValueRef::Object(Object::List(list)) => {
-                    let mut elements = Vec::with_capacity(list.len());
-                    list.for_each(|element| elements.push(element.to_vec()));
-                    Datum::List(elements.into())
-                }
-                ValueRef::Object(Object::Hash(hash)) => {
-                    let field = |field: types::hash::Field<'_>| {
-                        (field.name.to_vec(), (field.value.to_vec(), field.expire_at))
-                    };
-                    Datum::Hash(hash.fields().map(field).collect())
-                }
-                ValueRef::Object(Object::SortedSet(set)) => {
-                    let mut scores = BTreeMap::new();
-                    set.for_each(0..set.len(), |member, score| {
-                        scores.insert(member.to_vec(), score as i64);
-                    });
-                    Datum::Sorted(scores)
-                }
-                ValueRef::Object(Object::Stream(stream)) => Datum::Stream(stream_of(stream)),
-                value => Datum::Text(
-                    types::string::bytes(value).map(|b| b.into_owned()).unwrap_or_default(),
-                ),
-            };
-            data.keys.insert(entry.key().to_vec(), datum);
-        });
-        let libraries = tx.libraries();
-        let library = |it: &Arc<Library>| (it.name.to_vec(), it.body.code.clone());
-        data.libraries = libraries.iter().map(library).collect();
-        data
+        data_of(&self.keyspace, self.clock.unix_ms())
     }
+}
+
+/// All data of the first database at this time, as the engine holds it.
+pub(crate) fn data_of(keyspace: &Keyspace, now_ms: u64) -> State {
+    let mut scratch = Scratch::default();
+    let mut tx = keyspace.begin(Locks::All, &mut scratch, now_ms);
+    let mut data = State::new();
+    let db = keyspace.select(0);
+    tx.for_each(db, |entry| {
+        let datum = match entry.value() {
+            ValueRef::Object(Object::Set(set)) => {
+                let hasher = keyspace.hasher();
+                let member = |member: types::set::Member<'_>| {
+                    member.with_bytes(|bytes| {
+                        (bytes.to_vec(), set.expire_at(hasher, bytes).unwrap_or_default())
+                    })
+                };
+                Datum::Set(set.members().map(member).collect())
+            }
+            ValueRef::Object(Object::List(list)) => {
+                let mut elements = Vec::with_capacity(list.len());
+                list.for_each(|element| elements.push(element.to_vec()));
+                Datum::List(elements.into())
+            }
+            ValueRef::Object(Object::Hash(hash)) => {
+                let field = |field: types::hash::Field<'_>| {
+                    (field.name.to_vec(), (field.value.to_vec(), field.expire_at))
+                };
+                Datum::Hash(hash.fields().map(field).collect())
+            }
+            ValueRef::Object(Object::SortedSet(set)) => {
+                let mut scores = BTreeMap::new();
+                set.for_each(0..set.len(), |member, score| {
+                    scores.insert(member.to_vec(), score as i64);
+                });
+                Datum::Sorted(scores)
+            }
+            ValueRef::Object(Object::Stream(stream)) => Datum::Stream(stream_of(stream)),
+            value => {
+                Datum::Text(types::string::bytes(value).map(|b| b.into_owned()).unwrap_or_default())
+            }
+        };
+        data.keys.insert(entry.key().to_vec(), datum);
+    });
+    let libraries = tx.libraries();
+    let library = |it: &Arc<Library>| (it.name.to_vec(), it.body.code.clone());
+    data.libraries = libraries.iter().map(library).collect();
+    data
 }
 
 fn stream_of(stream: &types::stream::Stream) -> Stream {

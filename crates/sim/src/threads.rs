@@ -38,6 +38,9 @@ pub(crate) struct Threads {
     clock: Arc<SimClock>,
     /// Until when the writer rests, microseconds of the clock.
     writer_rests_until_us: AtomicU64,
+    /// Others come to rest before a command that may take long. Not where replies wait for other nodes,
+    /// and where no time may pass beside that of the other nodes.
+    rests: AtomicBool,
     /// Workers that are in the middle of a batch.
     depth: AtomicUsize,
     random: Mutex<Random>,
@@ -71,6 +74,7 @@ impl Threads {
             log: Arc::clone(log),
             clock: Arc::clone(clock),
             writer_rests_until_us: AtomicU64::new(0),
+            rests: AtomicBool::new(true),
             depth: AtomicUsize::new(0),
             packets: Mutex::default(),
             random: Mutex::new(Random::new(random.next_u64())),
@@ -82,6 +86,11 @@ impl Threads {
             worker.packet_ran = Some(packet_ran(Arc::downgrade(&threads), me));
         }
         threads
+    }
+
+    /// Nobody comes to rest before a command that may take long.
+    pub(crate) fn never_rest(&self) {
+        self.rests.store(false, Relaxed);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -181,7 +190,8 @@ impl Threads {
 
     /// A worker is about to run a command that may take long.
     fn before_slow(&self, me: usize) {
-        if !self.log.accepts_writes() || !lock(&self.random).chance(2, 3) {
+        let rests = self.rests.load(Relaxed) && self.log.accepts_writes();
+        if !rests || !lock(&self.random).chance(2, 3) {
             return;
         }
         let until_us = self.clock.unix_us() + REST_US;

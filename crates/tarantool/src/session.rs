@@ -113,7 +113,7 @@ impl Session {
 
     /// Identifies the node.
     pub(crate) fn instance_uuid(&self, node: &Node) -> String {
-        crate::server_info::instance_uuid(node)
+        uuid_of(&node.run_id.lock())
     }
 
     /// Whether a transaction is open, or a definition being prepared: dropping the session may take long.

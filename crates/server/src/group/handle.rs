@@ -1,11 +1,9 @@
 //! What the rest of the server knows of the thread that sits in the group.
 
 use super::standing::Standing;
-use super::thread::OwnSeat;
 use ladon_kernel::cluster::{Cluster, ClusterId, MemberView, Order, View};
 use ladon_kernel::message::{Message, ThreadHandle};
-use ladon_mesh::Security;
-use ladon_raft::GroupLog;
+use ladon_raft::{AsyncRuntime, GroupLog, Machine, Seat};
 use ladon_record::Lsn;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -19,30 +17,36 @@ use tokio::sync::mpsc::UnboundedSender;
 const ORDER_TIME: Duration = Duration::from_secs(10);
 
 /// An operator's order, or `None`: the thread has to end.
-pub(crate) struct Asked {
-    pub(crate) order: Option<Order>,
-    pub(crate) answer: Box<dyn FnOnce(Result<String, String>) + Send>,
+pub struct Asked {
+    /// What is to be done.
+    pub order: Option<Order>,
+    /// Gets what came of it.
+    pub answer: Box<dyn FnOnce(Result<String, String>) + Send>,
 }
 
 /// The node's side of its cluster.
-pub(crate) struct Handle {
+pub struct Handle<RT: AsyncRuntime>
+where
+    Machine<Standing, RT>: Send + Sync,
+{
     /// Where other members reach this node.
     pub(crate) address: String,
     /// Where clients reach it.
     pub(crate) client: String,
-    security: Security,
     /// When a leader's word came last.
     pub(crate) heard_leader: Arc<Mutex<Option<Instant>>>,
     /// Where clients reach the leader of whom they were told last.
     told_leader: Mutex<Option<String>>,
     orders: UnboundedSender<Asked>,
     threads: Arc<[ThreadHandle]>,
-    inner: Mutex<Inner>,
+    inner: Mutex<Inner<RT>>,
 }
 
-#[derive(Default)]
-struct Inner {
-    seat: Option<Sits>,
+struct Inner<RT: AsyncRuntime>
+where
+    Machine<Standing, RT>: Send + Sync,
+{
+    seat: Option<Sits<RT>>,
     wake: Arc<Notify>,
     stopped: Option<String>,
     removed: BTreeSet<u64>,
@@ -50,41 +54,49 @@ struct Inner {
     taken_back_bytes: u64,
 }
 
-struct Sits {
+struct Sits<RT: AsyncRuntime>
+where
+    Machine<Standing, RT>: Send + Sync,
+{
     cluster: ClusterId,
     member: u64,
-    seat: OwnSeat,
+    seat: Seat<Standing, RT>,
     group_log: Arc<GroupLog>,
     standing: Arc<Standing>,
 }
 
-impl Handle {
-    pub(crate) fn new(
+impl<RT: AsyncRuntime> Handle<RT>
+where
+    Machine<Standing, RT>: Send + Sync,
+{
+    /// That of a node which other members and clients reach there. Orders go to `orders`.
+    pub fn new(
         (address, client): (String, String),
-        security: Security,
         orders: UnboundedSender<Asked>,
         threads: Arc<[ThreadHandle]>,
-    ) -> Arc<Handle> {
+    ) -> Arc<Handle<RT>> {
         Arc::new(Handle {
             address,
             client,
             heard_leader: Arc::default(),
             told_leader: Mutex::default(),
-            security,
             orders,
             threads,
-            inner: Mutex::default(),
+            inner: Mutex::new(Inner {
+                seat: None,
+                wake: Arc::default(),
+                stopped: None,
+                removed: BTreeSet::new(),
+                rewinds: 0,
+                taken_back_bytes: 0,
+            }),
         })
-    }
-
-    pub(crate) fn security(&self) -> Security {
-        self.security.clone()
     }
 
     pub(crate) fn sits(
         &self,
         (cluster, member): (ClusterId, u64),
-        seat: OwnSeat,
+        seat: Seat<Standing, RT>,
         (group_log, standing): (&Arc<GroupLog>, &Arc<Standing>),
         wake: Arc<Notify>,
     ) {
@@ -160,7 +172,10 @@ impl Handle {
     }
 }
 
-impl Cluster for Handle {
+impl<RT: AsyncRuntime> Cluster for Handle<RT>
+where
+    Machine<Standing, RT>: Send + Sync,
+{
     fn view(&self) -> View {
         let inner = self.inner.lock();
         let (address, client) = (self.address.clone(), self.client.clone());

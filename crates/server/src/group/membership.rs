@@ -1,10 +1,12 @@
 //! From the settings to the thread that sits in the group, for as long as the server runs.
 
 use super::handle::{Asked, Handle};
+use super::planted::Planted;
+use super::sitting::{Ended, stand};
 use super::standing::Standing;
-use super::thread::{self, Ended, Place};
+use super::thread;
 use crate::dropper::Dropper;
-use crate::recovery::{Recovered, RecoveredGroup};
+use crate::recovery::Recovered;
 use crate::run_error::{RunError, starting};
 use crate::tls;
 use ladon_kernel::cluster::{Cluster, Order};
@@ -12,7 +14,9 @@ use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
 use ladon_mesh::Security;
+use ladon_platform::SystemDisk;
 use ladon_settings::{Endpoint, Settings};
+use openraft_rt_tokio::TokioRuntime;
 use std::io;
 use std::net::{TcpListener, ToSocketAddrs as _};
 use std::sync::Arc;
@@ -24,7 +28,8 @@ const PORT_BEYOND: u16 = 10_000;
 
 /// The server's side of its cluster.
 pub(crate) struct Membership {
-    pub(crate) handle: Arc<Handle>,
+    pub(crate) handle: Arc<Handle<TokioRuntime>>,
+    security: Security,
     listener: Arc<TcpListener>,
     /// Here while no thread sits in the group.
     orders: Option<UnboundedReceiver<Asked>>,
@@ -92,9 +97,9 @@ impl Membership {
         };
         let listener = listen(host, mesh_port)?;
         let (sender, orders) = unbounded_channel();
-        let handle = Handle::new((shown(mesh_port), shown(port)), security, sender, threads);
+        let handle = Handle::new((shown(mesh_port), shown(port)), sender, threads);
         let listener = Arc::new(listener);
-        Ok(Some(Membership { handle, listener, orders: Some(orders), thread: None }))
+        Ok(Some(Membership { handle, security, listener, orders: Some(orders), thread: None }))
     }
 
     /// Lets the node take part, with this data. `then` is called, on the thread, when it ends by
@@ -109,26 +114,18 @@ impl Membership {
         dropper: Dropper,
         then: impl FnOnce(io::Result<Ended>) + Send + 'static,
     ) -> Result<Arc<Standing>, RunError> {
-        let RecoveredGroup { index, state, has } = match recovered.group.take() {
-            Some(group) => group,
-            None => unreachable!("the directory of a node of a cluster has a state"),
-        };
-        let (keyspace, log) = (Arc::clone(&recovered.keyspace), Arc::clone(&recovered.log));
-        let is_member = state.member() != 0;
-        shared.role.set(if is_member { Role::Follows } else { Role::Outside });
-        keyspace.set_follower(true);
-        log.set_follower(true);
-        let standing =
-            Standing::new(Arc::clone(shared), keyspace, Arc::clone(&log), (has, dropper));
-        let (shared, stood) = (Arc::clone(shared), Arc::clone(&standing));
-        let place = Place { shared, log, standing: stood, index, state };
+        let disk = Arc::new(SystemDisk);
+        let rest = Box::new(std::thread::sleep);
+        let place = stand(shared, recovered, disk, (Some(dropper), rest), Planted::Nothing);
+        let standing = Arc::clone(&place.standing);
+        let security = self.security.clone();
         let (handle, listener) = (Arc::clone(&self.handle), Arc::clone(&self.listener));
         let mut orders = match self.orders.take() {
             Some(orders) => orders,
             None => unreachable!("one thread sits in the group at a time"),
         };
         let sits = std::thread::Builder::new().name("ladon-raft".into()).spawn(move || {
-            let ended = thread::run(place, &handle, &listener, &mut orders);
+            let ended = thread::run(place, &handle, (&listener, security), &mut orders);
             if let Err(error) = &ended {
                 handle.has_stopped(&error.to_string());
             }

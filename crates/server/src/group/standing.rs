@@ -11,20 +11,20 @@
 //! that the group committed before its reign is applied here, and the moment at which another leader's
 //! entry comes.
 
+use super::planted::Planted;
 use crate::checkpoint_run::Applied;
 use crate::dropper::Dropper;
-use ladon_engine::{Keyspace, Scratch};
+use ladon_engine::{ApplyError, Followed, Keyspace, Scratch};
 use ladon_kernel::message::Message;
 use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
 use ladon_log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
 use ladon_log::{Log, LogBytes};
 use ladon_raft::{Applier, EntryId, Extent, StoredEntry, Writers};
-use ladon_record::Lsn;
+use ladon_record::{Changes, Lsn};
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 /// Bytes of an entry that are read at once, unless a record is longer.
@@ -33,13 +33,18 @@ const WINDOW_BYTES: u64 = 1 << 20;
 /// The longest pause between two looks whether the threads have ended what they ran.
 const LOOK_PAUSE_MAX: Duration = Duration::from_millis(1);
 
+/// Lets the other threads of the node go on for so long.
+pub type Rest = Box<dyn Fn(Duration) + Send + Sync>;
+
 /// A member's data and role.
-pub(crate) struct Standing {
+pub struct Standing {
     shared: Arc<Shared>,
     keyspace: Arc<Keyspace>,
     log: Arc<Log>,
-    /// Frees large values: this thread has to be heard of.
-    dropper: Dropper,
+    /// Frees large values: this thread has to be heard of. `None`: they are freed at once.
+    dropper: Option<Dropper>,
+    rest: Rest,
+    planted: Planted,
     inner: Mutex<Inner>,
 }
 
@@ -49,6 +54,8 @@ struct Inner {
     window: Vec<u8>,
     /// The data has everything up to here. While the node leads, it has everything.
     has: Lsn,
+    /// Where the last entry begins that was applied.
+    last_from: Option<Lsn>,
     /// The first entry of its own reign, which is not applied yet.
     first: Option<EntryId>,
     /// The node leads, and writes.
@@ -59,38 +66,41 @@ struct Inner {
 
 impl Standing {
     /// That of a node whose data has everything up to `has`. It follows.
-    pub(crate) fn new(
+    pub(super) fn new(
         shared: Arc<Shared>,
-        keyspace: Arc<Keyspace>,
-        log: Arc<Log>,
-        (has, dropper): (Lsn, Dropper),
+        (keyspace, log): (Arc<Keyspace>, Arc<Log>),
+        has: Lsn,
+        (dropper, rest): (Option<Dropper>, Rest),
+        planted: Planted,
     ) -> Arc<Standing> {
         let inner = Inner {
             bytes: LogBytes::new(Arc::clone(&log)),
             scratch: Scratch::default(),
             window: Vec::new(),
             has,
+            last_from: None,
             first: None,
             writes: false,
             diverged: None,
         };
-        Arc::new(Standing { shared, keyspace, log, dropper, inner: Mutex::new(inner) })
+        let inner = Mutex::new(inner);
+        Arc::new(Standing { shared, keyspace, log, dropper, rest, planted, inner })
     }
 
     /// Whether the node leads and has everything that the group committed before.
-    pub(crate) fn writes(&self) -> bool {
+    pub fn writes(&self) -> bool {
         self.inner.lock().writes
     }
 
     /// From where to where the data has what the group has not.
-    pub(crate) fn diverged(&self) -> Option<(Lsn, Lsn)> {
+    pub fn diverged(&self) -> Option<(Lsn, Lsn)> {
         let inner = self.inner.lock();
         let end = || self.log.reserved();
         inner.diverged.or_else(|| self.log.has_strays().then(|| (end(), end())))
     }
 
     /// The data has everything up to here, all of which is committed unless the node leads.
-    pub(crate) fn applied(&self) -> Lsn {
+    pub fn applied(&self) -> Lsn {
         let inner = self.inner.lock();
         if inner.writes { self.log.committed() } else { inner.has }
     }
@@ -100,7 +110,7 @@ impl Standing {
         let barrier = self.shared.begin_barrier();
         let mut pause = Duration::from_micros(20);
         while !self.shared.is_pause_seen(barrier, usize::MAX) {
-            thread::sleep(pause);
+            (self.rest)(pause);
             pause = (pause * 2).min(LOOK_PAUSE_MAX);
         }
     }
@@ -150,7 +160,10 @@ impl Standing {
                 continue;
             }
             let (record, now_ms) = (&frame[FRAME_HEADER_BYTES..], self.shared.clock.unix_ms());
-            let followed = self.keyspace.follow(at, record, &mut inner.scratch, now_ms);
+            let followed = match self.planted {
+                Planted::HalfRecord => self.follow_in_parts(at, record, &mut inner.scratch, now_ms),
+                _ => self.keyspace.follow(at, record, &mut inner.scratch, now_ms),
+            };
             let failed = |error| io::Error::other(format!("the record at LSN {at}: {error}"));
             if followed.map_err(failed)?.defines {
                 ladon_tarantool::schema_changed(&self.shared, &self.keyspace, at);
@@ -163,12 +176,34 @@ impl Standing {
         Ok(at)
     }
 
+    /// See [`Planted::HalfRecord`].
+    fn follow_in_parts(
+        &self,
+        at: Lsn,
+        record: &[u8],
+        scratch: &mut Scratch,
+        now_ms: u64,
+    ) -> Result<Followed, ApplyError> {
+        let mut followed = Followed { defines: false };
+        let (mut changes, mut rest) = (Changes::new(record), record);
+        while changes.next().is_some() {
+            let part = &rest[..rest.len() - changes.rest().len()];
+            rest = changes.rest();
+            followed.defines |= self.keyspace.follow(at, part, scratch, now_ms)?.defines;
+            (self.rest)(Duration::ZERO);
+        }
+        Ok(followed)
+    }
+
     /// What a record left to do.
     fn hand_over(&self, scratch: &mut Scratch) {
         let counters = std::mem::take(&mut scratch.counters);
         self.keyspace.add_used_bytes(counters.bytes_delta);
         if !scratch.garbage.is_empty() {
-            self.dropper.drop_later(std::mem::take(&mut scratch.garbage));
+            let garbage = std::mem::take(&mut scratch.garbage);
+            if let Some(dropper) = &self.dropper {
+                dropper.drop_later(garbage);
+            }
         }
         if !scratch.ready.is_empty() {
             let ready = std::mem::take(&mut scratch.ready);
@@ -193,6 +228,13 @@ impl Applied for Standing {
         let inner = self.inner.lock();
         save((!inner.writes).then_some(inner.has));
     }
+
+    fn begin(&self) -> Lsn {
+        let last = self.inner.lock().last_from;
+        // Else that of the checkpoint before, which covers all that the data has.
+        let before = || self.log.last_checkpoint().map_or(Lsn::ZERO, |info| info.begin);
+        last.unwrap_or_else(before)
+    }
 }
 
 impl Writers for Standing {
@@ -216,6 +258,9 @@ impl Writers for Standing {
 
     fn was_cut(&self, to: Lsn) {
         let mut inner = self.inner.lock();
+        if self.planted == Planted::RewindSkipped {
+            inner.has = inner.has.min(to);
+        }
         if inner.has > to {
             inner.diverged = Some((to, inner.has));
         }
@@ -233,6 +278,7 @@ impl Applier for Standing {
             self.follow(inner, entry.extent)?;
             inner.has = entry.extent.to;
         }
+        inner.last_from = Some(entry.extent.from);
         self.log.advance_committed(entry.extent.to);
         if inner.first == Some(entry.id) {
             inner.first = None;

@@ -1,0 +1,170 @@
+//! What other members ask this node, answered, while it sits in the group.
+
+use super::standing::Standing;
+use ladon_platform::Disk;
+use ladon_raft::{
+    AsyncRuntime, DataFile, ExtentLog, GroupLog, Incoming, Machine, MembersChange, Node, Request,
+    Response, RuntimeInstant, Vote, answer,
+};
+use ladon_record::Lsn;
+use parking_lot::Mutex;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Instant;
+use tokio::sync::Notify;
+
+/// Answers the other members, while this node sits in the group.
+pub struct Answers<RT: AsyncRuntime>
+where
+    Machine<Standing, RT>: Send + Sync,
+{
+    seated: Mutex<Option<Seated<RT>>>,
+    /// When a leader's word came last.
+    heard_leader: Arc<Mutex<Option<Instant>>>,
+}
+
+/// How another member's data is told of, once it is here as a whole.
+pub(super) struct Signals {
+    pub(super) replaced: Arc<AtomicBool>,
+    pub(super) wake: Arc<Notify>,
+}
+
+struct Seated<RT: AsyncRuntime>
+where
+    Machine<Standing, RT>: Send + Sync,
+{
+    node: Node<Standing, RT>,
+    group_log: Arc<GroupLog>,
+    disk: Arc<dyn Disk>,
+    /// Before this moment, the node gives no vote: before it was started, it may have promised a
+    /// leader not to elect another one for a while, and does not know any more.
+    silent_until: Option<RT::Instant>,
+    incoming: Option<Incoming>,
+    signals: Signals,
+}
+
+impl<RT: AsyncRuntime> Answers<RT>
+where
+    Machine<Standing, RT>: Send + Sync,
+{
+    /// Those of a node that does not sit yet.
+    pub fn new(heard_leader: Arc<Mutex<Option<Instant>>>) -> Arc<Answers<RT>> {
+        Arc::new(Answers { seated: Mutex::new(None), heard_leader })
+    }
+
+    pub(super) fn begin(
+        &self,
+        node: Node<Standing, RT>,
+        (group_log, disk): (Arc<GroupLog>, Arc<dyn Disk>),
+        silent_until: Option<RT::Instant>,
+        signals: Signals,
+    ) {
+        let incoming = None;
+        let seated = Seated { node, group_log, disk, silent_until, incoming, signals };
+        *self.seated.lock() = Some(seated);
+    }
+
+    pub(super) fn end(&self) {
+        *self.seated.lock() = None;
+    }
+
+    /// The answer to a question.
+    ///
+    /// # Errors
+    /// A text: why there is none.
+    pub async fn respond(&self, request: Request) -> Result<Response, String> {
+        if let Some(taken) = self.take_data(&request) {
+            return taken;
+        }
+        if matches!(request, Request::Append { .. }) {
+            *self.heard_leader.lock() = Some(Instant::now());
+        }
+        let node = {
+            let seated = self.seated.lock();
+            let none = || "this node takes no part at the moment".to_owned();
+            let seated = seated.as_ref().ok_or_else(none)?;
+            if matches!(request, Request::Vote { .. }) && seated.must_not_vote() {
+                return Err("this node has just started, and gives no vote yet".to_owned());
+            }
+            seated.node.clone()
+        };
+        // Not dropped half-way if the other one waits no longer.
+        let answered = RT::spawn(async move { answer(&node, request).await });
+        answered.await.map_err(|error| error.to_string())?
+    }
+
+    /// Takes another member's data, part by part. Returns `None` if the request is about something
+    /// else.
+    fn take_data(&self, request: &Request) -> Option<Result<Response, String>> {
+        let mut all = self.seated.lock();
+        let seated = all.as_mut()?;
+        let taken = match request {
+            Request::SnapshotBegin { vote, end, files } => seated.begin_data(vote, *end, files),
+            Request::SnapshotPart { file, at, bytes } => match &mut seated.incoming {
+                Some(incoming) => {
+                    let taken = incoming.part(*file as usize, *at, bytes);
+                    taken.map(|()| Response::SnapshotTaken)
+                }
+                None => Err(io::Error::other("nothing was begun")),
+            },
+            Request::SnapshotEnd { vote, members } => seated.end_data(vote, members),
+            _ => return None,
+        };
+        let taken = taken.map_err(|error| {
+            seated.incoming = None;
+            error.to_string()
+        });
+        if seated.signals.replaced.load(SeqCst) {
+            // What this node has in memory is not what it has said to have.
+            *all = None;
+        }
+        Some(taken)
+    }
+}
+
+impl<RT: AsyncRuntime> Seated<RT>
+where
+    Machine<Standing, RT>: Send + Sync,
+{
+    fn must_not_vote(&self) -> bool {
+        self.silent_until.is_some_and(|until| RT::Instant::now() < until)
+    }
+
+    /// The vote of this member, if it follows somebody newer than who has this one.
+    fn newer_than(&self, vote: &Vote) -> io::Result<Option<Vote>> {
+        let own = self.group_log.vote()?;
+        Ok(own.filter(|own| own.leader_id.term > vote.leader_id.term))
+    }
+
+    fn begin_data(&mut self, vote: &Vote, end: Lsn, files: &[DataFile]) -> io::Result<Response> {
+        if let Some(own) = self.newer_than(vote)? {
+            return Ok(Response::HigherVote(own));
+        }
+        tracing::info!(
+            "this member is far behind: it gets the data of member {}",
+            vote.leader_id.voted_for
+        );
+        let dir = self.group_log.log().dir();
+        let begun = Incoming::begin(Arc::clone(&self.disk), dir, files.to_vec(), end)?;
+        self.incoming = Some(begun);
+        Ok(Response::SnapshotTaken)
+    }
+
+    fn end_data(&mut self, vote: &Vote, members: &MembersChange) -> io::Result<Response> {
+        if let Some(own) = self.newer_than(vote)? {
+            return Ok(Response::HigherVote(own));
+        }
+        let incoming = self.incoming.take();
+        let incoming = incoming.ok_or_else(|| io::Error::other("nothing was begun"))?;
+        let own = self.group_log.vote()?;
+        if own.is_none_or(|own| own.leader_id.term < vote.leader_id.term) {
+            self.group_log.save_vote(vote)?;
+        }
+        self.group_log.with_state(|state| state.save_change(members.clone()))?;
+        incoming.end()?;
+        self.signals.replaced.store(true, SeqCst);
+        self.signals.wake.notify_one();
+        Ok(Response::SnapshotTaken)
+    }
+}

@@ -1,0 +1,22 @@
+//! Testing only: bugs that the simulator must notice.
+
+/// A bug of a member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Planted {
+    /// None.
+    #[default]
+    Nothing,
+    /// A leader answers for its group whether or not most members have heard it lately.
+    LeaseIgnored,
+    /// A member that has just started gives its vote at once, although it may have promised a leader
+    /// not to.
+    LeaseForgotten,
+    /// What is on the leader's disk counts as committed.
+    EarlyQuorum,
+    /// A member whose data has more than the group's log goes on with it.
+    RewindSkipped,
+    /// A record is applied in parts, and clients read meanwhile.
+    HalfRecord,
+    /// `WAIT` counts a member that was sent something, and has not answered yet.
+    EarlyCount,
+}

@@ -1,0 +1,233 @@
+//! What fails, and what operators do.
+
+use super::place::{add, join};
+use super::world::{Answer, World};
+use ladon_kernel::cluster::Order;
+use ladon_log::LogState;
+use ladon_sim_disk::{Fault, SimDisk};
+use std::sync::Arc;
+
+/// After so many steps, an order counts as lost.
+const ORDER_STEPS: u64 = 600;
+
+impl World {
+    fn leader(&self) -> Option<usize> {
+        let leads = |at: &usize| self.places[*at].life.as_ref().is_some_and(|life| life.leads());
+        (0..self.places.len()).filter(|&at| self.runs(at)).find(leads)
+    }
+
+    /// A time around what the group takes for a new leader.
+    fn while_us(&mut self) -> u64 {
+        let failover_us = self.plan.failover_ms * 1000;
+        failover_us / 4 + self.random.below(6 * failover_us)
+    }
+
+    /// Nothing gets through from here to there, or either way.
+    fn isolate(&mut self, at: usize) {
+        let id = self.places[at].id;
+        let others: Vec<u64> =
+            self.places.iter().map(|place| place.id).filter(|&other| other != id).collect();
+        let (from, to) =
+            self.random.pick(&[(true, true), (true, true), (true, false), (false, true)]);
+        for other in others {
+            self.cut.extend(from.then_some((id, other)));
+            self.cut.extend(to.then_some((other, id)));
+        }
+    }
+
+    pub(super) fn cut_or_heal(&mut self) {
+        if !self.cut.is_empty() || self.random.chance(1, 3) {
+            return;
+        }
+        self.report.cuts += 1;
+        let count = self.places.len() as u64;
+        let any = self.random.below(count) as usize;
+        let at = self.leader().filter(|_| self.random.chance(2, 3)).unwrap_or(any);
+        if self.random.chance(1, 4) {
+            let (from, to) = (self.places[at].id, self.places[any].id);
+            self.cut.insert((from, to));
+        } else {
+            self.isolate(at);
+        }
+        self.cut_until_us = self.now_us + self.while_us();
+        let (cut, ms) = (self.cut.clone(), self.cut_until_us / 1000);
+        self.note(|| format!("cut until {ms} ms: {cut:?}"));
+    }
+
+    pub(super) fn fault(&mut self, at: usize) {
+        let at = self.leader().filter(|_| self.random.chance(1, 3)).unwrap_or(at);
+        if self.places[at].life.is_none() {
+            return;
+        }
+        let id = self.places[at].id;
+        match self.random.below(10) {
+            0 | 1 => {
+                self.report.kills += 1;
+                self.note(|| format!("member {id} is killed"));
+                self.end(at, false);
+            }
+            2 if self.plan.power_cuts => {
+                self.report.power_cuts += 1;
+                self.note(|| format!("member {id} loses its power"));
+                self.end(at, true);
+            }
+            3 if self.plan.power_cuts => {
+                let operations = 1 + self.random.below(30);
+                self.places[at].disk.cut_power_after(operations);
+            }
+            4 | 5 => {
+                self.report.stops += 1;
+                self.places[at].stopped_until_us = self.now_us + self.while_us();
+                self.note(|| format!("member {id} stands still"));
+            }
+            6 => {
+                self.places[at].raft_rests_until_us = self.now_us + self.while_us();
+                self.note(|| format!("the group's thread of member {id} stands still"));
+            }
+            7 if self.plan.disk_errors => {
+                let (fault, times) =
+                    self.random.pick(&[(Fault::Write, 1), (Fault::Write, 3), (Fault::Sync, 1)]);
+                self.places[at].disk.fail_next(fault, times);
+                self.note(|| format!("the disk of member {id} fails: {fault:?}"));
+            }
+            8 => self.forget_a_promise(),
+            9 if self.plan.wipes => self.wipe(at),
+            _ => {}
+        }
+    }
+
+    /// A member that nobody hears waits to lead; another one, on which the leader's lease hangs,
+    /// restarts; and then nobody hears the leader.
+    fn forget_a_promise(&mut self) {
+        let Some(leader) = self.leader() else { return };
+        if self.places.len() != 3 {
+            return;
+        }
+        let one = (leader + 1 + self.random.below(2) as usize) % 3;
+        let other = 3 - leader - one;
+        let (id, leading) = (self.places[one].id, self.places[leader].id);
+        if self.cut.is_empty() {
+            self.cut.extend([(leading, id), (id, leading)]);
+            self.cut_until_us = self.now_us + 4 * self.while_us();
+            self.note(|| format!("members {leading} and {id} do not hear each other"));
+            return;
+        }
+        if !self.cut.contains(&(leading, id)) || self.places[other].life.is_none() {
+            return;
+        }
+        let third = self.places[other].id;
+        self.end(other, false);
+        self.cut.extend([(leading, third), (third, leading)]);
+        self.note(|| format!("member {third} restarts, and nobody hears member {leading}"));
+        // A failure to start is found later.
+        let _ = self.start(other);
+    }
+
+    /// A disk is lost for good, if the group is whole otherwise.
+    fn wipe(&mut self, at: usize) {
+        let Some(leader) = self.leader() else { return };
+        let Some(life) = &mut self.places[leader].life else { return };
+        let members = life.members();
+        let is_whole = members.len() == self.places.len()
+            && members.iter().all(|&(id, votes)| votes && self.places.iter().any(|it| it.id == id))
+            && self.places.iter().all(|place| place.life.is_some());
+        if !is_whole {
+            return;
+        }
+        self.report.wipes += 1;
+        let id = self.places[at].id;
+        self.note(|| format!("member {id} has lost its disk"));
+        self.end(at, true);
+        let disk = SimDisk::new(self.random.next_u64());
+        let place = &mut self.places[at];
+        (place.disk, place.id) = (disk, 0);
+    }
+
+    /// Starts a node that does not run.
+    pub(super) fn start_the_dead(&mut self, at: usize) -> Result<(), String> {
+        let place = &self.places[at];
+        if place.life.is_none() && place.id != 0 && (!self.faults || self.random.chance(1, 2)) {
+            let id = place.id;
+            self.note(|| format!("member {id} starts"));
+            return self.start(at);
+        }
+        // What the disk has refused ends a member's part: only a restart helps.
+        if self.plan.disk_errors
+            && self.runs(at)
+            && let Some(life) = &mut self.places[at].life
+            && (matches!(life.log.state(), LogState::SyncFailed { .. }) || life.has_stopped())
+        {
+            self.end(at, false);
+        }
+        Ok(())
+    }
+
+    /// An operator gives an order, if there is a reason.
+    pub(super) fn operate(&mut self) {
+        if let Some((answer, since)) = &self.order {
+            let is_answered = answer.lock().expect("nothing panics with it").is_some();
+            if !is_answered && self.step - since < ORDER_STEPS {
+                return;
+            }
+            self.order = None;
+        }
+        let Some(leader) = self.leader() else { return };
+        if self.faults && self.random.chance(1, 12) {
+            self.report.hand_overs += 1;
+            self.note(|| "another one is to lead".to_owned());
+            self.give(leader, Order::Lead { member: None });
+            return;
+        }
+        let Some(life) = &mut self.places[leader].life else { return };
+        let members = life.members();
+        let is_known = |id: u64| members.iter().any(|&(member, _)| member == id);
+        if let Some(at) = self.places.iter().position(|place| place.id == 0) {
+            self.let_join(leader, at);
+        } else if let Some(place) = self.places.iter().find(|place| !is_known(place.id)) {
+            let id = place.id;
+            self.note(|| format!("member {id} is added"));
+            self.give(leader, add(id));
+        } else if let Some(&(gone, _)) =
+            members.iter().find(|(id, _)| self.places.iter().all(|place| place.id != *id))
+        {
+            self.note(|| format!("member {gone} is removed"));
+            self.give(leader, Order::Remove { member: gone });
+        }
+    }
+
+    /// A new node gets a number and joins.
+    fn let_join(&mut self, leader: usize, at: usize) {
+        let answer = self.give(leader, Order::Number);
+        self.order = None;
+        let told = answer.lock().expect("nothing panics with it").take();
+        let Some(Ok(number)) = told else { return };
+        let Ok(id) = number.parse::<u64>() else { return };
+        let random = &mut self.random;
+        let place = &mut self.places[at];
+        // A power cut meanwhile: it is a new node again.
+        if place.start(Some(join(id)), &self.plan, random, &self.post, self.canary).is_err() {
+            self.end(at, true);
+            let disk = SimDisk::new(self.random.next_u64());
+            let place = &mut self.places[at];
+            (place.disk, place.id) = (disk, 0);
+        }
+        self.note(|| format!("a new node is member {id}"));
+    }
+
+    fn give(&mut self, leader: usize, order: Order) -> Answer {
+        let answer = Answer::default();
+        let told = Arc::clone(&answer);
+        if let Some(life) = &mut self.places[leader].life {
+            life.run(async move |sitting| {
+                sitting.obey(
+                    order,
+                    Box::new(move |result| {
+                        *told.lock().expect("nothing panics with it") = Some(result);
+                    }),
+                );
+            });
+        }
+        self.order = Some((Arc::clone(&answer), self.step));
+        answer
+    }
+}

@@ -1,0 +1,124 @@
+//! Clusters of whole nodes: one to five of them, on machines that stop, die, lose their power or their
+//! disk, and a network that loses, delays and cuts, everything from one seed.
+//!
+//! ```text
+//! clients --> Worker --> log --> SimDisk      a place: disk, clock, and the node's life
+//!    ^          |  ^       |
+//!    |        gate |     entries --> openraft (virtual time) --> net --> other places
+//!  oracle          '-- Standing, Sitting: the server's own decisions (`ladon_server::group`)
+//! ```
+//!
+//! **The oracle** (`oracle.rs`). At the gate `quorum`, lists are linearizable across all leaders, reads
+//! included, and nothing that was shown is taken back. At laxer gates, a change of the leader may lose
+//! the end of what it had, never a hole. A node that has only followed shows what is committed alone.
+//! Nobody sees half a transaction. In the end, all members have the same data.
+
+mod client;
+mod faults;
+mod net;
+mod oracle;
+mod place;
+mod report;
+mod settle;
+mod world;
+
+use crate::run::Trouble;
+use ladon_server::group::Planted;
+use ladon_testkit::Random;
+pub use report::ClusterReport;
+
+/// A bug that is put in on purpose, to see that it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterCanary {
+    /// None.
+    None,
+    /// A leader answers for its group whether or not most members have heard it lately.
+    LeaseIgnored,
+    /// A member that has just started forgets what it may have promised a leader.
+    LeaseForgotten,
+    /// What is on the leader's disk counts as committed.
+    EarlyQuorum,
+    /// A checkpoint holds what is not committed.
+    CheckpointAhead,
+    /// A member whose data has more than the group's log goes on with it.
+    RewindSkipped,
+    /// A record is applied in parts, and clients read meanwhile.
+    HalfRecord,
+    /// `WAIT` counts a member that has not answered yet.
+    EarlyCount,
+}
+
+impl ClusterCanary {
+    /// All of them.
+    pub const ALL: [ClusterCanary; 7] = [
+        ClusterCanary::LeaseIgnored,
+        ClusterCanary::LeaseForgotten,
+        ClusterCanary::EarlyQuorum,
+        ClusterCanary::CheckpointAhead,
+        ClusterCanary::RewindSkipped,
+        ClusterCanary::HalfRecord,
+        ClusterCanary::EarlyCount,
+    ];
+
+    fn of_group(self) -> Planted {
+        match self {
+            ClusterCanary::None | ClusterCanary::CheckpointAhead => Planted::Nothing,
+            ClusterCanary::LeaseIgnored => Planted::LeaseIgnored,
+            ClusterCanary::LeaseForgotten => Planted::LeaseForgotten,
+            ClusterCanary::EarlyQuorum => Planted::EarlyQuorum,
+            ClusterCanary::RewindSkipped => Planted::RewindSkipped,
+            ClusterCanary::HalfRecord => Planted::HalfRecord,
+            ClusterCanary::EarlyCount => Planted::EarlyCount,
+        }
+    }
+}
+
+/// What a seed decides in advance.
+#[derive(Clone, Debug)]
+struct Plan {
+    members: usize,
+    workers: usize,
+    clients: usize,
+    steps: u64,
+    failover_ms: u64,
+    segment_bytes: u64,
+    /// Log that is kept for members that are behind.
+    kept_bytes: u64,
+    /// One message in so many is lost; zero: none.
+    loss: u64,
+    /// One message in so many is late; zero: none.
+    late: u64,
+    power_cuts: bool,
+    disk_errors: bool,
+    /// A machine may be replaced by another one with an empty disk.
+    wipes: bool,
+}
+
+impl Plan {
+    fn new(random: &mut Random) -> Plan {
+        let members = random.pick(&[3, 3, 3, 3, 3, 3, 3, 5, 2, 1]);
+        Plan {
+            members,
+            workers: random.pick(&[1, 1, 2]),
+            clients: 3 + random.below(4) as usize,
+            steps: 700 + random.below(1_300),
+            failover_ms: random.pick(&[50, 100, 100, 300]),
+            segment_bytes: random.pick(&[2_000, 8_000, 1 << 20]),
+            kept_bytes: random.pick(&[0, 1_000, 64 << 20]),
+            loss: random.pick(&[0, 0, 50, 10]),
+            late: random.pick(&[0, 30, 8]),
+            power_cuts: random.chance(1, 2),
+            disk_errors: random.chance(1, 5),
+            wipes: members >= 3 && random.chance(1, 4),
+        }
+    }
+}
+
+/// Runs one seed to its end.
+///
+/// # Errors
+/// The first thing that the oracle cannot explain.
+pub fn run_cluster_seed(seed: u64, canary: ClusterCanary) -> Result<ClusterReport, Trouble> {
+    let mut world = world::World::new(seed, canary);
+    world.run().map_err(|what| Trouble { seed, what: world.explain(&what) })
+}
