@@ -43,7 +43,8 @@ pub struct ClusterArguments {
     #[command(subcommand)]
     command: Option<ClusterCommand>,
     /// How many rounds.
-    #[arg(long, global = true)]
+    // The command above has one of the same name, whose default would be taken.
+    #[arg(long = "rounds", id = "cluster-rounds", global = true)]
     rounds: Option<u64>,
     /// No round begins after so many seconds; without it and --rounds, 20 rounds are run.
     #[arg(long)]

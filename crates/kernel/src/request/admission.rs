@@ -227,9 +227,10 @@ pub fn call(node: &Node, call: Call, script: Script, memory: Room) -> Result<(),
 
 /// What the reply of a command depends on, whatever it finds.
 #[inline]
-pub(crate) fn depends(flags: Flags) -> Lsn {
-    // `EXEC` tells of data by refusing alone: a watched key has changed.
-    let tells = flags.0 & (ON_DATA | Flags::RUNS_QUEUE.0) != 0;
+pub(crate) fn depends(node: &Node, flags: Flags) -> Lsn {
+    // `EXEC` tells of data by refusing alone: a watched key has changed. While the data is loaded,
+    // there is none to tell of, and no log that a reply could wait for.
+    let tells = flags.0 & (ON_DATA | Flags::RUNS_QUEUE.0) != 0 && node.loading.is_none();
     if tells { Lsn::DATA } else { Lsn::ZERO }
 }
 

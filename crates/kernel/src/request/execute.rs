@@ -261,7 +261,7 @@ impl Running<'_, '_> {
         scratch.no_touch = self.session.no_touch;
         let reply = Reply::new(self.out, self.session.proto);
         let mut ctx = Ctx::new(node, local, self.session, reply, now_ms, *append);
-        (ctx.first_key, ctx.depends) = (first_key, admission::depends(flags));
+        (ctx.first_key, ctx.depends) = (first_key, admission::depends(node, flags));
         if flags.has(Flags::RUNS_SCRIPT) {
             ctx.pump = pump.as_deref_mut().map(|pump| pump as Pump<'_>);
         }

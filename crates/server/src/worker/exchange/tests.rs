@@ -11,7 +11,7 @@ use ladon_kernel::node::Node;
 use ladon_log::Log;
 use ladon_net::{ConnId, Outgoing};
 use ladon_platform::{Clock, SystemClock};
-use ladon_settings::Settings;
+use ladon_settings::Loader;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -47,8 +47,13 @@ fn conn(slot: u32) -> ConnId {
 
 impl Bench {
     fn new() -> Bench {
-        let settings = Arc::new(Settings::new());
-        settings.set_many(&[("gate", "none")]).expect("a gate");
+        Bench::with(&[("gate", "none")])
+    }
+
+    fn with(set: &[(&str, &str)]) -> Bench {
+        let mut loader = Loader::new();
+        set.iter().for_each(|(name, value)| loader.flag(name, value));
+        let settings = Arc::new(loader.finish().expect("settings").0);
         let assembly = Assembly {
             settings,
             clock: Arc::new(SystemClock),
@@ -134,6 +139,23 @@ fn no_request_runs_before_all_threads_have_the_new_data() {
     assert_eq!(bench.asked(1, "GET k"), "$-1\r\n", "the last thread need not wait");
     assert_eq!(bench.turn(0, 0), "+OK\r\n");
     assert_eq!(bench.asked(1, "GET k"), "$1\r\nv\r\n");
+}
+
+/// At a member that reads its data anew. The log of nothing commits nothing.
+#[test]
+fn a_refused_transaction_waits_for_no_data_that_is_not_there() {
+    let mut bench = Bench::with(&[("cluster-enabled", "yes"), ("gate", "quorum")]);
+    for thread in 0..2 {
+        bench.connect(thread, 0);
+    }
+    assert_eq!(bench.asked(0, "MULTI"), "+OK\r\n");
+    assert_eq!(bench.asked(0, "SET k v"), LOADING);
+    let refused = bench.asked(0, "EXEC");
+    assert!(refused.starts_with("-EXECABORT"), "{refused}");
+    bench.exchange();
+    assert_eq!(bench.asked(0, "PING"), "");
+    bench.turn(1, 0);
+    assert_eq!(bench.turn(0, 0), "+PONG\r\n");
 }
 
 #[test]
