@@ -45,6 +45,7 @@ pub fn execute(
         return Outcome::new(Lsn::ZERO, Flow::Paused);
     }
     let before = out.len();
+    let tells_of_data = needs_data(&header, &request);
     let mut running = Running {
         thread,
         session,
@@ -58,7 +59,7 @@ pub fn execute(
     let done = running.run(&header, request, out);
     // Errors show the user's rights as well.
     let mut depends = running.depends.max(running.session.rights_changed());
-    if !running.thread.node.role.is_free() && !facts_of(header.request_type).needs_data {
+    if !running.thread.node.role.is_free() && !tells_of_data {
         // A follower has nothing but what is committed, and answers this at any gate.
         depends = Lsn::ZERO;
     }
@@ -80,6 +81,12 @@ pub fn execute(
         Some(long) => Outcome::with_long_reply(depends, long),
         None => Outcome::new(depends, Flow::Continue),
     }
+}
+
+/// Whether a request reads or changes data. What the server is can be asked of every node.
+fn needs_data(header: &Header, request: &Result<Request<'_>, RequestError>) -> bool {
+    let is_about_server = matches!(request, Ok(Request::Call(call) | Request::Call16(call)) if call.name == b"box.info");
+    facts_of(header.request_type).needs_data && !is_about_server
 }
 
 /// Some requests are only for streams, and others only outside of them.
@@ -104,27 +111,37 @@ fn check_stream(header: &Header) -> Result<(), BoxError> {
 }
 
 impl Running<'_, '_> {
+    /// Admits what is about data.
+    fn admit(
+        &mut self,
+        header: &Header,
+        request: &Result<Request<'_>, RequestError>,
+    ) -> Result<(), BoxError> {
+        let node = self.thread.node;
+        admission::on_data(node).map_err(|refusal| error::of_refusal(refusal, node))?;
+        if header.request_type == request_type::AUTH {
+            // Who may log in is known at every node.
+            return Ok(());
+        }
+        if !node.role.is_free() {
+            // What is called writes by statements, which are refused then.
+            let is_call = matches!(request, Ok(Request::Call(_) | Request::Call16(_)));
+            let writes = facts_of(header.request_type).writes && !is_call;
+            let admitted = admission::in_cluster(node, None, writes);
+            admitted.map_err(|refusal| error::of_refusal(refusal, node))?;
+        }
+        self.depends = self.depends.max(Lsn::DATA);
+        Ok(())
+    }
+
     fn run(
         &mut self,
         header: &Header,
         request: Result<Request<'_>, RequestError>,
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
-        let node = self.thread.node;
-        if facts_of(header.request_type).needs_data {
-            // Who may log in is known at every node.
-            let may_serve = node.role.is_free() || header.request_type == request_type::AUTH;
-            let writes = facts_of(header.request_type).writes;
-            let admitted = admission::on_data(node).and_then(|()| match may_serve {
-                true => Ok(()),
-                false => admission::in_cluster(node, None, writes),
-            });
-            if let Err(refusal) = admitted {
-                return Err(error::of_refusal(refusal, node).into());
-            }
-            if header.request_type != request_type::AUTH {
-                self.depends = self.depends.max(Lsn::DATA);
-            }
+        if needs_data(header, &request) {
+            self.admit(header, &request)?;
         }
         let version = self.schema_version;
         if header.schema_version != 0 && header.schema_version != version {

@@ -151,8 +151,10 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 - **Arguments of `CALL`** are taken as Tarantool's Lua takes them: whole numbers become integers, an offset and a limit are
   cut to 32 bits, and of a table with names the values under 1, 2 and so on are the parts of a key. `bin` stays `bin`, as in
   Tarantool 3. `pairs` checks its arguments; what it returns cannot leave the server, as in Tarantool.
-- **`CALL \"box.info\"`** has `version`, `package`, `id`, `ro`, `uuid`, `status`, `uptime` and `pid`, and nothing of
-  replication, the log or memory.
+- **`CALL \"box.info\"`** has `version`, `package`, `id`, `ro`, `ro_reason`, `uuid`, `lsn`, `signature`, `vclock`, `status`,
+  `uptime`, `pid`, `cluster`, `election`, `replication_anon`, in a cluster `replication` and `synchro`, and nothing of
+  memory. A cluster's log has one position, whoever wrote: it stands under 1 in each `vclock`. Watchers of `box.status` and
+  `box.election` are told when they begin to watch, and not of later changes.
 - **While the data is being loaded**, clients are greeted, and `PING` and `ID` are answered; all else gets `ER_LOADING`
   (116), as while Tarantool bootstraps. The connection goes on once the data is there.
 - **Users**: `chap-sha1` and `pap-sha256`. `--iproto-admin-password` sets the password of `admin`. Rights are Tarantool's:
@@ -169,7 +171,7 @@ suites of the first four beside a real `tarantool`: go-tarantool 3.0.2 (the suit
 tarantool-python 1.3.0, asynctnt 2.4.0,
 tarantool-driver 3.1.0 for Node, and for Java connector 1.9.4 and cartridge-driver 0.13.0. What they do by
 Lua does not work: `eval`, `execute`, `crud` and `box.broadcast`. The pools of go-tarantool and tarantool-python
-work: they ask `box.info` which members are writable, and every Ladon is.
+work: they ask `box.info` which members are writable: the leader, or a server of its own.
 ";
 
 /// The text of `docs/compat/iproto.md`.

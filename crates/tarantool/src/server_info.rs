@@ -1,14 +1,58 @@
-//! `CALL "box.info"`: what clients ask of a server. It has what is known here, and nothing else.
+//! `CALL "box.info"`: what clients ask of a server, and of its cluster. It has what is known here, and
+//! nothing else.
+//!
+//! A cluster's log has one position, whoever wrote: it stands under 1 in every `vclock`.
 
 use crate::session::VERSION;
 use crate::statements::Running;
+use ladon_kernel::cluster::MemberView;
+use ladon_kernel::node::Node;
+use ladon_kernel::replication::Replication;
+use ladon_kernel::role::Role;
 use ladon_msgpack::write;
+use ladon_record::Lsn;
+use std::time::Duration;
 
-/// The value of one fact.
+/// A member that was silent for longer is named as gone.
+const DISCONNECTED_AFTER: Duration = Duration::from_secs(3);
+
+/// A value of Lua.
 enum Fact {
     Text(String),
     Number(u64),
+    Real(f64),
     Switch(bool),
+    Named(Vec<(&'static str, Fact)>),
+    Numbered(Vec<(u64, Fact)>),
+}
+
+impl Fact {
+    fn text(text: &str) -> Fact {
+        Fact::Text(text.to_owned())
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Fact::Text(text) => write::str(out, text.as_bytes()),
+            Fact::Number(number) => write::uint(out, *number),
+            Fact::Real(number) => write::double(out, *number),
+            Fact::Switch(is_on) => write::bool(out, *is_on),
+            Fact::Named(facts) => {
+                write::map(out, facts.len() as u32);
+                for (name, fact) in facts {
+                    write::str(out, name.as_bytes());
+                    fact.write(out);
+                }
+            }
+            Fact::Numbered(facts) => {
+                write::map(out, facts.len() as u32);
+                for (number, fact) in facts {
+                    write::uint(out, *number);
+                    fact.write(out);
+                }
+            }
+        }
+    }
 }
 
 impl Running<'_, '_> {
@@ -19,26 +63,147 @@ impl Running<'_, '_> {
         }
         let node = self.thread.node;
         let uptime = self.thread.now_ms.saturating_sub(node.started_ms) / 1000;
-        let facts = [
-            ("version", Fact::Text(VERSION.to_owned())),
-            ("package", Fact::Text("Ladon".to_owned())),
-            ("id", Fact::Number(1)),
-            ("ro", Fact::Switch(!node.may_change())),
-            ("uuid", Fact::Text(self.session.instance_uuid(node))),
-            ("status", Fact::Text("running".to_owned())),
+        let cluster = node.replication().filter(|it| it.view.member != 0);
+        let position = match &cluster {
+            Some(it) if it.is_master => it.view.end,
+            Some(it) => it.view.applied,
+            None => node.durability.reserved(),
+        };
+        let own = cluster.as_ref().map_or(1, |it| it.view.member);
+        let role = node.role.get();
+        let mut facts = vec![
+            ("version", Fact::text(VERSION)),
+            ("package", Fact::text("Ladon")),
+            ("id", Fact::Number(own)),
+            ("ro", Fact::Switch(is_read_only(node))),
+            ("uuid", Fact::Text(instance_uuid(node))),
+            ("lsn", Fact::Number(position.0)),
+            ("signature", Fact::Number(position.0)),
+            ("vclock", vclock(position)),
+            ("status", Fact::text(if role == Role::Outside { "orphan" } else { "running" })),
             ("uptime", Fact::Number(uptime)),
             ("pid", Fact::Number(node.process.facts().process_id.into())),
+            ("cluster", Fact::Named(vec![("uuid", Fact::Text(replicaset_uuid(node)))])),
+            ("replication_anon", Fact::Named(vec![("count", Fact::Number(0))])),
+            ("election", election(node, cluster.as_ref())),
         ];
-        let mut out = Vec::new();
-        write::map(&mut out, facts.len() as u32);
-        for (name, fact) in facts {
-            write::str(&mut out, name.as_bytes());
-            match fact {
-                Fact::Text(text) => write::str(&mut out, text.as_bytes()),
-                Fact::Number(number) => write::uint(&mut out, number),
-                Fact::Switch(is_on) => write::bool(&mut out, is_on),
-            }
+        if let Some(reason) = read_only_reason(role) {
+            facts.push(("ro_reason", Fact::text(reason)));
         }
+        if let Some(cluster) = &cluster {
+            let members = cluster.view.members.iter();
+            let members = members.map(|it| (it.id, member(cluster, it, position))).collect();
+            facts.push(("replication", Fact::Numbered(members)));
+            facts.push(("synchro", synchro(cluster)));
+        }
+        let mut out = Vec::new();
+        Fact::Named(facts).write(&mut out);
         Some(out)
     }
+}
+
+/// Whether statements that write are refused.
+pub(crate) fn is_read_only(node: &Node) -> bool {
+    !node.role.is_free() || !node.may_change()
+}
+
+/// Identifies the node: a member as long as it is one, another server for a run.
+pub(crate) fn instance_uuid(node: &Node) -> String {
+    let view = node.cluster.as_ref().map(|cluster| cluster.view());
+    match view.filter(|view| view.member != 0) {
+        Some(view) => member_uuid(&view.cluster, view.member),
+        None => crate::session::uuid_of(&node.run_id.lock()),
+    }
+}
+
+/// Identifies the history of the data, which all members share.
+pub(crate) fn replicaset_uuid(node: &Node) -> String {
+    let view = node.cluster.as_ref().map(|cluster| cluster.view());
+    match view.filter(|view| view.member != 0) {
+        Some(view) => crate::session::uuid_of(&view.cluster),
+        None => crate::session::uuid_of(&node.replication_id.lock()),
+    }
+}
+
+fn member_uuid(cluster: &str, member: u64) -> String {
+    let cluster = cluster.get(..24).unwrap_or_default();
+    crate::session::uuid_of(&format!("{cluster:0<24}{:08x}", member as u32))
+}
+
+fn vclock(position: Lsn) -> Fact {
+    Fact::Numbered(vec![(1, Fact::Number(position.0))])
+}
+
+fn read_only_reason(role: Role) -> Option<&'static str> {
+    match role {
+        Role::Alone | Role::Leads => None,
+        Role::Follows => Some("election"),
+        Role::CutOff => Some("synchro"),
+        Role::Outside => Some("orphan"),
+    }
+}
+
+/// The state of the election, in the words of Tarantool.
+pub(crate) fn election_state(node: &Node, cluster: Option<&Replication>) -> &'static str {
+    match (node.role.get(), cluster.and_then(|it| it.view.leader)) {
+        (Role::Leads | Role::CutOff, Some(_)) => "leader",
+        (Role::Follows, None) => "candidate",
+        _ => "follower",
+    }
+}
+
+fn election(node: &Node, cluster: Option<&Replication>) -> Fact {
+    let leader = cluster.and_then(|it| it.view.leader).unwrap_or(0);
+    Fact::Named(vec![
+        ("state", Fact::text(election_state(node, cluster))),
+        ("term", Fact::Number(cluster.map_or(1, |it| it.view.term))),
+        ("leader", Fact::Number(leader)),
+        ("vote", Fact::Number(leader)),
+    ])
+}
+
+fn synchro(cluster: &Replication) -> Fact {
+    let voters = cluster.view.members.iter().filter(|it| it.votes).count() as u64;
+    let queue = vec![
+        ("owner", Fact::Number(cluster.view.leader.unwrap_or(0))),
+        ("term", Fact::Number(cluster.view.term)),
+    ];
+    Fact::Named(vec![("quorum", Fact::Number(voters / 2 + 1)), ("queue", Fact::Named(queue))])
+}
+
+/// A member, as this node sees it: the one it follows is upstream, those that follow it downstream.
+fn member(cluster: &Replication, it: &MemberView, own_position: Lsn) -> Fact {
+    let view = &cluster.view;
+    let is_own = it.id == view.member;
+    let has = if is_own { own_position } else { it.has.unwrap_or_default() };
+    let mut facts = vec![
+        ("id", Fact::Number(it.id)),
+        ("uuid", Fact::Text(member_uuid(&view.cluster, it.id))),
+        ("name", Fact::text(&it.client)),
+        ("lsn", Fact::Number(has.0)),
+    ];
+    if view.leader == Some(it.id) && !is_own {
+        let heard = cluster.heard;
+        let is_near = heard.is_some_and(|heard| heard <= cluster.heard_within);
+        let mut upstream = vec![
+            ("status", Fact::text(if is_near { "follow" } else { "disconnected" })),
+            ("peer", Fact::text(&it.client)),
+        ];
+        if let Some(heard) = heard {
+            upstream.push(("idle", Fact::Real(heard.as_secs_f64())));
+        }
+        facts.push(("upstream", Fact::Named(upstream)));
+    }
+    if view.leader == Some(view.member) && !is_own {
+        let is_near = it.silent.is_some_and(|silent| silent <= DISCONNECTED_AFTER);
+        let mut downstream = vec![
+            ("status", Fact::text(if is_near { "follow" } else { "stopped" })),
+            ("vclock", vclock(has)),
+        ];
+        if let Some(silent) = it.silent {
+            downstream.push(("idle", Fact::Real(silent.as_secs_f64())));
+        }
+        facts.push(("downstream", Fact::Named(downstream)));
+    }
+    Fact::Named(facts)
 }

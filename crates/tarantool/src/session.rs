@@ -113,7 +113,7 @@ impl Session {
 
     /// Identifies the node.
     pub(crate) fn instance_uuid(&self, node: &Node) -> String {
-        uuid_of(&node.run_id.lock())
+        crate::server_info::instance_uuid(node)
     }
 
     /// Whether a transaction is open, or a definition being prepared: dropping the session may take long.

@@ -5,6 +5,7 @@
 //! only `box.schema` does change here; others are set by Lua, which there is none of.
 
 use crate::error;
+use crate::server_info;
 use crate::statements::Running;
 use ladon_engine::Keyspace;
 use ladon_iproto::reply;
@@ -98,26 +99,27 @@ fn schema_value(version: u64) -> Vec<u8> {
     value
 }
 
-/// The value of a key that does not change; `None` for those that nobody has set.
+/// The value of a key of the server's; `None` for those that nobody has set.
 fn value_of(node: &Node, key: &[u8], instance_uuid: String) -> Option<Vec<u8>> {
+    let cluster = node.replication().filter(|it| it.view.member != 0);
     let mut value = Vec::new();
     let out = &mut value;
     match key {
         b"box.id" => {
             write::map(out, 3);
             write::str(out, b"id");
-            write::uint(out, 1);
+            write::uint(out, cluster.as_ref().map_or(1, |it| it.view.member));
             write::str(out, b"instance_uuid");
             write::str(out, instance_uuid.as_bytes());
             write::str(out, b"replicaset_uuid");
-            write::str(out, replicaset_uuid(node).as_bytes());
+            write::str(out, server_info::replicaset_uuid(node).as_bytes());
         }
         b"box.status" => {
             write::map(out, 4);
             write::str(out, b"status");
             write::str(out, b"running");
             write::str(out, b"is_ro");
-            write::bool(out, false);
+            write::bool(out, server_info::is_read_only(node));
             write::str(out, b"is_ro_cfg");
             write::bool(out, false);
             write::str(out, b"dd_version");
@@ -126,20 +128,15 @@ fn value_of(node: &Node, key: &[u8], instance_uuid: String) -> Option<Vec<u8>> {
         b"box.election" => {
             write::map(out, 4);
             write::str(out, b"term");
-            write::uint(out, 1);
+            write::uint(out, cluster.as_ref().map_or(1, |it| it.view.term));
             write::str(out, b"role");
-            write::str(out, b"follower");
+            write::str(out, server_info::election_state(node, cluster.as_ref()).as_bytes());
             write::str(out, b"is_ro");
-            write::bool(out, false);
+            write::bool(out, server_info::is_read_only(node));
             write::str(out, b"leader");
-            write::uint(out, 0);
+            write::uint(out, cluster.as_ref().and_then(|it| it.view.leader).unwrap_or(0));
         }
         _ => return None,
     }
     Some(value)
-}
-
-/// Identifies the history of the data, which a replica would share.
-fn replicaset_uuid(node: &Node) -> String {
-    crate::session::uuid_of(&node.replication_id.lock())
 }

@@ -3,8 +3,11 @@
 //! Waits are long, because machines that run tests are busy; nothing is asserted of a time.
 
 use crate::common::{Run, ladon};
+use crate::iproto::client::{Iproto, array, int, text};
 use crate::live::{bulk, call, error, ok};
 use ladon_crash::Client;
+use ladon_iproto::Request;
+use ladon_iproto::request::{Put, SpaceRef};
 use ladon_resp::client::Value;
 use ladon_testkit::Ports;
 use nix::sys::signal::{Signal, kill};
@@ -49,7 +52,7 @@ impl Nodes {
 
     /// The same at another default gate.
     fn start_at(count: usize, gate: &'static str) -> Nodes {
-        let ports = Ports::take(2 * count).expect("free ports");
+        let ports = Ports::take(3 * count).expect("free ports");
         let running = (0..count).map(|_| None).collect();
         let mut nodes = Nodes { dir: tempfile::tempdir().expect("a folder"), ports, running, gate };
         (0..count).for_each(|node| nodes.launch(node, "a secret"));
@@ -58,6 +61,10 @@ impl Nodes {
 
     fn port(&self, node: usize) -> u16 {
         self.ports.numbers()[node]
+    }
+
+    fn iproto_port(&self, node: usize) -> u16 {
+        self.ports.numbers()[2 * self.running.len() + node]
     }
 
     fn address(&self, node: usize) -> String {
@@ -92,6 +99,8 @@ impl Nodes {
         let log = OpenOptions::new().create(true).append(true).open(log).expect("a file");
         let child = Command::new(env!("CARGO_BIN_EXE_ladon"))
             .args(["serve", "--resp", &self.address(node), "--io-threads", "1"])
+            .args(["--iproto", &format!("127.0.0.1:{}", self.iproto_port(node))])
+            .args(["--iproto-admin-password", "a word"])
             .args(["--gate", self.gate, "--data"])
             .arg(self.data(node))
             .args(["--cluster-enabled", "yes", "--cluster-secret", secret])
@@ -382,6 +391,44 @@ fn a_server_with_data_becomes_the_first_of_a_cluster() {
 #[test]
 fn a_server_whose_log_alone_has_data_becomes_the_first_of_a_cluster() {
     a_cluster_begins_with_data(false);
+}
+
+#[test]
+fn box_info_tells_of_the_cluster() {
+    let nodes = Nodes::start(3);
+    nodes.form(3);
+    let leader = nodes.leader(&[0, 1, 2]);
+    let follower = (leader + 1) % 3;
+    let mut infos = Vec::new();
+    for node in [leader, follower] {
+        let mut client = Iproto::connect(nodes.iproto_port(node));
+        client.log_in("admin", "a word").expect("logs in");
+        let info = client.call("box.info", &array(&[])).expect("facts").concat();
+        let is_there = |words: &[u8]| info.windows(words.len()).any(|part| part == words);
+        let number = nodes.fact(node, "member").expect("a number").parse().expect("a number");
+        let [ro, state, stream] = match node == leader {
+            true => [vec![0xc2], text("leader"), text("downstream")],
+            false => [vec![0xc3], text("follower"), text("upstream")],
+        };
+        for fact in [
+            [text("id"), int(number)],
+            [text("ro"), ro],
+            [text("state"), state],
+            [text("quorum"), int(2)],
+            [stream, Vec::new()],
+        ] {
+            let fact = fact.concat();
+            assert!(is_there(&fact), "{}: {info:02x?}", String::from_utf8_lossy(&fact));
+        }
+        assert_eq!(is_there(&[text("ro_reason"), text("election")].concat()), node == follower);
+        let space = SpaceRef::Id(272);
+        let tuple = &array(&[text("name"), int(1)])[..];
+        let put = client.ask(&Request::Replace(Put { space, tuple }));
+        infos.push((client.last_sync(), put));
+    }
+    let (_, refused) = infos.pop().expect("two");
+    let refused = refused.expect_err("it follows");
+    assert_eq!((refused.0, refused.1.contains("read-only instance")), (7, true), "{refused:?}");
 }
 
 #[test]

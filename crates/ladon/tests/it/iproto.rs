@@ -2,7 +2,7 @@
 //! durable at their gate, and nobody's burden.
 
 mod admission;
-mod client;
+pub mod client;
 mod definitions_wait;
 mod large_definitions;
 mod large_foreign_keys;

@@ -317,6 +317,7 @@ pub fn normal(value: Vec<u8>) -> Vec<u8> {
             Value::Str(text) => write::str(&mut out, text),
             Value::Nil => write::nil(&mut out),
             Value::Bool(value) => write::bool(&mut out, value),
+            Value::Double(value) => write::double(&mut out, value),
             other => panic!("no test has {other:?}"),
         }
     }
