@@ -433,7 +433,7 @@ fn box_info_tells_of_the_cluster() {
 
 #[test]
 fn a_leader_that_was_stopped_shows_nothing_old_and_takes_back_what_was_not_committed() {
-    let nodes = Nodes::start(3);
+    let mut nodes = Nodes::start(3);
     nodes.form(3);
     let leader = nodes.leader(&[0, 1, 2]);
     let followers: Vec<usize> = (0..3).filter(|&node| node != leader).collect();
@@ -441,11 +441,11 @@ fn a_leader_that_was_stopped_shows_nothing_old_and_takes_back_what_was_not_commi
     followers.iter().for_each(|&node| nodes.shows(node, "key", "before"));
     let mut old = nodes.client(leader);
     quorum(&mut old);
-    // Nobody hears these any more.
-    followers.iter().for_each(|&node| nodes.signal(node, Signal::SIGSTOP));
+    // Killed, not stopped: what reaches the machine of one that stands still waits for it there.
+    followers.iter().for_each(|&node| nodes.kill(node));
     let written = call(&mut nodes.client(leader), &["SET", "key", "lost"]);
     nodes.signal(leader, Signal::SIGSTOP);
-    followers.iter().for_each(|&node| nodes.signal(node, Signal::SIGCONT));
+    followers.iter().for_each(|&node| nodes.launch(node, "a secret"));
     let next = nodes.leader(&followers);
     assert_eq!(call(&mut nodes.client(next), &["GET", "key"]), bulk("before"));
     assert_eq!(call(&mut nodes.client(next), &["SET", "key", "after"]), ok());
