@@ -225,26 +225,30 @@ impl Work {
     }
 
     /// Has the leader do something, whoever that is by then. An order that has happened is not given
-    /// again.
+    /// again. For a new member, what the leader had before the cluster has to be in a checkpoint first.
     fn order_leader(
         &self,
         words: &[&str],
         has_happened: impl Fn(&Status) -> bool,
     ) -> Result<(), Failure> {
-        loop {
-            let (leader, cluster) = self.leader()?;
+        let mut has_asked = false;
+        self.wait("the leader to take the order", || {
+            let (leader, cluster) = self.leader().map_err(|(_, error)| error)?;
             if has_happened(&cluster) {
-                return Ok(());
+                return Ok(Some(Ok(())));
             }
             match leader.order(words) {
-                Ok(_) => return Ok(()),
                 // Another one may, or the same one after a moment.
-                Err(error) if error.contains(LEADS_NOT) && Instant::now() < self.deadline => {
-                    thread::sleep(LOOK_EVERY);
+                Err(error) if error.contains(LEADS_NOT) => Err(error),
+                Err(error) if error.contains("BGSAVE") => {
+                    // One may be under way, and another one is needed if it is too old.
+                    has_asked = has_asked || leader.save().is_ok();
+                    Err(error)
                 }
-                Err(error) => return Err(refused(error)),
+                Err(error) => Ok(Some(Err(refused(error)))),
+                Ok(_) => Ok(Some(Ok(()))),
             }
-        }
+        })?
     }
 
     fn show(&self) -> Result<(), Failure> {
@@ -320,7 +324,8 @@ impl Work {
             let (mesh, clients) = (told.own.text("address"), told.own.text("client"));
             let order = ["ADD", &member, mesh, clients, "REPLICA"];
             let words = if kind == Kind::Replica { 5 } else { 4 };
-            self.add_as(number, &order[..words])?;
+            let is_there = |cluster: &Status| cluster.member(number).is_some();
+            self.order_leader(&order[..words], is_there)?;
         }
         let is_there = || {
             // Another one may lead by now.
@@ -341,28 +346,6 @@ impl Work {
         let votes = if kind == Kind::Replica { "a replica" } else { "and votes" };
         eprintln!("{address} is member {member}, {votes}");
         Ok(())
-    }
-
-    /// Gives the order. What a leader had before the cluster has to be in a checkpoint first.
-    fn add_as(&self, number: u64, order: &[&str]) -> Result<(), Failure> {
-        let mut has_asked = false;
-        self.wait("a checkpoint of what the leader had before", || {
-            let (leader, cluster) = self.leader().map_err(|(_, error)| error)?;
-            if cluster.member(number).is_some() {
-                return Ok(Some(Ok(())));
-            }
-            match leader.order(order) {
-                // Another one may, or the same one after a moment.
-                Err(error) if error.contains(LEADS_NOT) => Err(error),
-                Err(error) if error.contains("BGSAVE") => {
-                    // One may be under way, and another one is needed if it is too old.
-                    has_asked = has_asked || leader.save().is_ok();
-                    Err(error)
-                }
-                Err(error) => Ok(Some(Err(refused(error)))),
-                Ok(_) => Ok(Some(Ok(()))),
-            }
-        })?
     }
 
     /// The number of a member that is named by it, or by its clients' address.
