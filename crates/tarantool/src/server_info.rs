@@ -11,10 +11,6 @@ use ladon_kernel::replication::Replication;
 use ladon_kernel::role::Role;
 use ladon_msgpack::write;
 use ladon_record::Lsn;
-use std::time::Duration;
-
-/// A member that was silent for longer is named as gone.
-const DISCONNECTED_AFTER: Duration = Duration::from_secs(3);
 
 /// A value of Lua.
 enum Fact {
@@ -175,6 +171,7 @@ fn synchro(cluster: &Replication) -> Fact {
 fn member(cluster: &Replication, it: &MemberView, own_position: Lsn) -> Fact {
     let view = &cluster.view;
     let is_own = it.id == view.member;
+    let is_near = |ago: Option<_>| ago.is_some_and(|ago| ago <= cluster.heard_within);
     let has = if is_own { own_position } else { it.has.unwrap_or_default() };
     let mut facts = vec![
         ("id", Fact::Number(it.id)),
@@ -184,9 +181,8 @@ fn member(cluster: &Replication, it: &MemberView, own_position: Lsn) -> Fact {
     ];
     if view.leader == Some(it.id) && !is_own {
         let heard = cluster.heard;
-        let is_near = heard.is_some_and(|heard| heard <= cluster.heard_within);
         let mut upstream = vec![
-            ("status", Fact::text(if is_near { "follow" } else { "disconnected" })),
+            ("status", Fact::text(if is_near(heard) { "follow" } else { "disconnected" })),
             ("peer", Fact::text(&it.client)),
         ];
         if let Some(heard) = heard {
@@ -195,9 +191,8 @@ fn member(cluster: &Replication, it: &MemberView, own_position: Lsn) -> Fact {
         facts.push(("upstream", Fact::Named(upstream)));
     }
     if view.leader == Some(view.member) && !is_own {
-        let is_near = it.silent.is_some_and(|silent| silent <= DISCONNECTED_AFTER);
         let mut downstream = vec![
-            ("status", Fact::text(if is_near { "follow" } else { "stopped" })),
+            ("status", Fact::text(if is_near(it.silent) { "follow" } else { "stopped" })),
             ("vclock", vclock(has)),
         ];
         if let Some(silent) = it.silent {
