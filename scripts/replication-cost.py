@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a follower costs the leader, what quorum costs beside fsync, how fast a follower applies.
+"""What a follower costs the leader, and quorum beside fsync.
 
     scripts/replication-cost.py --ladon target/fast/ladon [--redis redis-server] [--rounds 3] [--followers 1]
 
