@@ -7,6 +7,7 @@
 
 use crate::access::AccessNow;
 use crate::checkpoint_coverage::CheckpointCoverage;
+use crate::item::ItemHead;
 use crate::key::Key;
 use crate::keyspace::{Keyspace, Locks};
 use crate::libraries::Library;
@@ -262,6 +263,15 @@ impl<'a> Recovering<'a> {
                 })
                 .ok_or_else(|| malformed("value"))
             }
+            Change::PutItem { db, expire_at, marks, body, .. } => {
+                let head = ItemHead::of_marks(marks);
+                let value = string::init_item(body, string::Form::Shortest, head);
+                let mut held = keyspace.lock(Locks::One(key.hash));
+                let partition = held.partition(key.hash);
+                let access = self.access();
+                put_entry(keyspace, partition, db, key, value, expire_at, access, bytes_delta);
+                Ok(())
+            }
             Change::Delete { db, .. } => {
                 let mut held = keyspace.lock(Locks::One(key.hash));
                 remove_entry(keyspace, held.partition(key.hash), db, key, bytes_delta);
@@ -297,8 +307,9 @@ impl<'a> Recovering<'a> {
         let mut held = keyspace.lock(Locks::One(key.hash));
         let partition = held.partition(key.hash);
         let replaced = update_entry(keyspace, partition, db, key, (kind, op), bytes_delta)?;
-        if let Some((bytes, expire_at)) = replaced {
-            let (value, access) = (string::init(&bytes, string::Form::Grown), self.access());
+        if let Some((bytes, expire_at, head)) = replaced {
+            let value = string::init_item(&bytes, string::Form::Grown, head);
+            let access = self.access();
             put_entry(keyspace, partition, db, key, value, expire_at, access, bytes_delta);
         }
         Ok(())
@@ -306,7 +317,7 @@ impl<'a> Recovering<'a> {
 }
 
 /// Applies a delta to the key's value in its place. A string in its entry is returned instead, as
-/// it is to be, with its expiry: it may need another form.
+/// it is to be, with its expiry and head: it may need another form.
 pub(crate) fn update_entry(
     keyspace: &Keyspace,
     partition: &mut Partition,
@@ -314,7 +325,7 @@ pub(crate) fn update_entry(
     key: Key<'_>,
     (kind, op): (ValueKind, &[u8]),
     bytes_delta: &mut i64,
-) -> Result<Option<(Vec<u8>, u64)>, ApplyError> {
+) -> Result<Option<(Vec<u8>, u64, ItemHead)>, ApplyError> {
     let malformed = |what| ApplyError::Malformed { what, key: readable(key.bytes) };
     let database = &mut partition.dbs[usize::from(db)];
     let local = database.table.local(key.hash.0);
@@ -328,7 +339,7 @@ pub(crate) fn update_entry(
         let bytes = string::bytes(entry.value());
         let mut bytes = bytes.map_or(Vec::new(), std::borrow::Cow::into_owned);
         string_op::apply_op(&mut bytes, op).ok_or_else(|| malformed("change"))?;
-        return Ok(Some((bytes, entry.expire_at())));
+        return Ok(Some((bytes, entry.expire_at(), entry.item().of_changed())));
     };
     let before = Weight::of(object);
     // A malformed op may still have changed something.

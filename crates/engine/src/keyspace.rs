@@ -58,6 +58,8 @@ pub struct Keyspace {
     is_follower: AtomicBool,
     /// Some element of a value has, or had, a time: most nodes never look further.
     has_element_times: AtomicBool,
+    /// The last number that was given to a version of a string.
+    last_cas: AtomicU64,
     pub(crate) compaction: Compaction,
     pub(crate) events: Wanted,
     pub(crate) libraries: Libraries,
@@ -79,6 +81,17 @@ fn local_of(hash: KeyHash) -> LocalHash {
 }
 
 impl Keyspace {
+    /// A number that no version of a string has had, before a restart neither: clients may remember
+    /// those.
+    pub(crate) fn next_cas(&self, now_ms: u64) -> u64 {
+        /// More versions in a millisecond than that are not asked for.
+        const PER_MS_BITS: u32 = 20;
+        if self.last_cas.load(Relaxed) == 0 {
+            self.last_cas.fetch_max(now_ms << PER_MS_BITS, Relaxed);
+        }
+        self.last_cas.fetch_add(1, Relaxed) + 1
+    }
+
     /// An empty keyspace.
     pub fn new(options: KeyspaceOptions) -> Keyspace {
         let databases = usize::from(options.databases);
@@ -104,6 +117,7 @@ impl Keyspace {
             next_due: (0..PARTITIONS).map(|_| AtomicU64::new(u64::MAX)).collect(),
             is_follower: AtomicBool::new(false),
             has_element_times: AtomicBool::new(false),
+            last_cas: AtomicU64::new(0),
             compaction: Compaction::default(),
             events: Wanted::default(),
             libraries: Libraries::default(),

@@ -16,6 +16,7 @@ mod evict;
 mod expiry;
 mod fill;
 mod interactive;
+mod item;
 mod key;
 mod keyspace;
 mod libraries;
@@ -50,6 +51,7 @@ pub use events::{
 pub use evict::{Choice, Evicted, Evictor, Victims};
 pub use fill::{FilledFacts, FilledValue, Filling};
 pub use interactive::{Commit, CommitPace, Interactive};
+pub use item::ItemHead;
 pub use key::Key;
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks};
 pub use libraries::{Library, LibraryCounts};

@@ -58,6 +58,8 @@ struct LargeValue {
     key: Vec<u8>,
     hash: KeyHash,
     kind: ValueKind,
+    /// See [`Change::PutItem`].
+    marks: u64,
     expire_at: u64,
     rest: Rest,
 }
@@ -128,16 +130,21 @@ impl Keyspace {
             let mut body = Vec::new();
             let last = table.segment_from(hasher, from, |entry| {
                 let (key, expire_at, value) = (entry.key(), entry.expire_at(), entry.value());
-                let kind = types::kind_of(value);
+                let (kind, marks) = (types::kind_of(value), entry.item().marks());
                 let rest = begin_to_save(value, piece, &mut body);
                 let is_here = !matches!(rest, Some(Rest::Snapshot(..)));
                 if let Some(rest) = rest {
                     let (key, hash) = (key.to_vec(), hasher.hash(key));
-                    large.push(LargeValue { db, key, hash, kind, expire_at, rest });
+                    large.push(LargeValue { db, key, hash, kind, marks, expire_at, rest });
                 }
                 if is_here {
                     keys += 1;
-                    Change::Put { db, key, expire_at, kind, body: &body }.encode(&mut out.changes);
+                    let body = &body;
+                    let put = match marks {
+                        0 => Change::Put { db, key, expire_at, kind, body },
+                        marks => Change::PutItem { db, key, expire_at, marks, body },
+                    };
+                    put.encode(&mut out.changes);
                 }
             });
             let lsn = reserved();
@@ -207,7 +214,8 @@ impl Keyspace {
                 (block, rest)
             }
             Rest::Snapshot(block, body) => {
-                out.put_snapshot((large.db, &large.key), large.expire_at, large.kind, body);
+                let LargeValue { db, ref key, kind, marks, expire_at, .. } = large;
+                out.put_snapshot((db, key), expire_at, (kind, marks), body);
                 (block.map(|block| SavedBlock { keys: 1, ..block }), None)
             }
         }

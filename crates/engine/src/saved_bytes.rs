@@ -65,12 +65,12 @@ impl SavedBytes {
         whole
     }
 
-    /// Adds a `Put` of this value, behind which nothing may be added.
+    /// Adds a `Put`, or with marks a `PutItem`, of this value, behind which nothing may be added.
     pub(crate) fn put_snapshot(
         &mut self,
         key: (DbId, &[u8]),
         expire_at: UnixMillis,
-        kind: ValueKind,
+        (kind, marks): (ValueKind, u64),
         body: Snapshot,
     ) {
         let (mut bytes, mut whole) = (0, Vec::new());
@@ -80,7 +80,12 @@ impl SavedBytes {
                 whole.extend_from_slice(piece);
             }
         });
-        Change::encode_put_head(&mut self.changes, key, expire_at, kind, bytes);
+        match marks {
+            0 => Change::encode_put_head(&mut self.changes, key, expire_at, kind, bytes),
+            marks => {
+                Change::encode_put_item_head(&mut self.changes, key, expire_at, marks, bytes);
+            }
+        }
         if bytes <= WHOLE_BYTES_MAX {
             self.changes.extend_from_slice(&whole);
         } else {
@@ -180,7 +185,7 @@ mod tests {
         let mut expected = Vec::new();
         Change::Put { db: 3, key: b"key", expire_at: 9, kind, body: &body }.encode(&mut expected);
         let mut saved = SavedBytes::default();
-        saved.put_snapshot((3, b"key"), 9, kind, snapshot);
+        saved.put_snapshot((3, b"key"), 9, (kind, 0), snapshot);
         assert_eq!(saved.len(), expected.len() as u64);
         assert!(saved.whole() == expected, "other bytes");
         saved.in_memory()

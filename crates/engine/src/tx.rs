@@ -463,6 +463,7 @@ impl<'a> Tx<'a> {
             Change::Put { db, kind, .. } | Change::Update { db, kind, .. } => {
                 self.noted(db, key, true, Some(kind));
             }
+            Change::PutItem { db, .. } => self.noted(db, key, true, Some(ValueKind::String)),
             Change::Expire { db, .. } => self.noted(db, key, true, None),
             Change::Delete { db, .. } => self.noted(db, key, false, None),
             _ => unreachable!("changes without a key are recorded where they are made"),

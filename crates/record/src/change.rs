@@ -17,6 +17,7 @@
 //!   9 FlushLibraries
 //!  10 SpacePut        space varint, tuple bytes     (MessagePack; db is 0, as in 11)
 //!  11 SpaceDelete     space varint, key bytes       (the primary key's parts, a MessagePack array)
+//!  12 PutItem key bytes, expire_at varint (0: none), marks varint, body bytes
 //! bytes := length varint, then that many bytes
 //! ```
 
@@ -79,6 +80,9 @@ impl ValueKind {
 pub enum Change<'a> {
     /// The key now has this value and this expiry, whatever it had before.
     Put { db: DbId, key: &'a [u8], expire_at: UnixMillis, kind: ValueKind, body: &'a [u8] },
+    /// As `Put`, of a string that has marks of memcached's protocol: its client flags, and whether it
+    /// is stale (see the engine's `item.rs`).
+    PutItem { db: DbId, key: &'a [u8], expire_at: UnixMillis, marks: u64, body: &'a [u8] },
     /// The key's value changed by a delta that its type understands.
     Update { db: DbId, key: &'a [u8], kind: ValueKind, op: &'a [u8] },
     /// The key was removed.
@@ -113,6 +117,7 @@ const TAG_DELETE_LIBRARY: u8 = 8;
 const TAG_FLUSH_LIBRARIES: u8 = 9;
 const TAG_SPACE_PUT: u8 = 10;
 const TAG_SPACE_DELETE: u8 = 11;
+const TAG_PUT_ITEM: u8 = 12;
 
 impl Change<'_> {
     /// Appends the encoding.
@@ -137,6 +142,11 @@ impl Change<'_> {
                     out.push(kind as u8);
                     varint::put_bytes(out, body);
                 }
+            }
+            Change::PutItem { db, key, expire_at, marks, body } => {
+                out.reserve(key.len() + body.len() + 50);
+                Change::encode_put_item_head(out, (db, key), expire_at, marks, body.len());
+                out.extend_from_slice(body);
             }
             Change::Update { db, key, kind, op } => {
                 out.reserve(key.len() + op.len() + 30);
@@ -198,6 +208,21 @@ impl Change<'_> {
         varint::put(out, body_bytes as u64);
     }
 
+    /// As `encode_put_head`, of a [`Change::PutItem`].
+    pub fn encode_put_item_head(
+        out: &mut Vec<u8>,
+        (db, key): (DbId, &[u8]),
+        expire_at: UnixMillis,
+        marks: u64,
+        body_bytes: usize,
+    ) {
+        head(out, TAG_PUT_ITEM, db);
+        varint::put_bytes(out, key);
+        varint::put(out, expire_at);
+        varint::put(out, marks);
+        varint::put(out, body_bytes as u64);
+    }
+
     fn encode_update_head(
         out: &mut Vec<u8>,
         (db, key): (DbId, &[u8]),
@@ -215,6 +240,7 @@ impl Change<'_> {
     pub fn key(&self) -> Option<(DbId, &[u8])> {
         match *self {
             Change::Put { db, key, .. }
+            | Change::PutItem { db, key, .. }
             | Change::Update { db, key, .. }
             | Change::Delete { db, key }
             | Change::Expire { db, key, .. } => Some((db, key)),
@@ -303,6 +329,13 @@ fn take_change<'a>(input: &mut &'a [u8]) -> Result<Change<'a>, ChangeError> {
             let body = varint::take_bytes(input).ok_or(Truncated)?;
             Change::Put { db, key, expire_at, kind, body }
         }
+        TAG_PUT_ITEM => {
+            let key = bytes()?;
+            let expire_at = varint::take(input).ok_or(Truncated)?;
+            let marks = varint::take(input).ok_or(Truncated)?;
+            let body = varint::take_bytes(input).ok_or(Truncated)?;
+            Change::PutItem { db, key, expire_at, marks, body }
+        }
         TAG_UPDATE => {
             let key = bytes()?;
             let kind = take_kind(input)?;
@@ -383,12 +416,16 @@ impl ChangeBuffer {
         &self.bytes
     }
 
-    /// Adds a [`Change::Put`] or a [`Change::Update`] with this body in place of its own. It is not
-    /// copied, and may be shared with the data.
+    /// Adds a [`Change::Put`], a [`Change::PutItem`] or a [`Change::Update`] with this body in place of
+    /// its own. It is not copied, and may be shared with the data.
     pub fn push_shared(&mut self, change: Change<'_>, body: Arc<Vec<u8>>) {
         match change {
             Change::Put { db, key, expire_at, kind, .. } => {
                 Change::encode_put_head(&mut self.bytes, (db, key), expire_at, kind, body.len());
+            }
+            Change::PutItem { db, key, expire_at, marks, .. } => {
+                let at = (db, key);
+                Change::encode_put_item_head(&mut self.bytes, at, expire_at, marks, body.len());
             }
             Change::Update { db, key, kind, .. } => {
                 Change::encode_update_head(&mut self.bytes, (db, key), kind, body.len());
@@ -486,6 +523,14 @@ mod tests {
             Change::Put { db: 0, key: b"k", expire_at: 9, kind: ValueKind::String, body: b"v" },
             Change::Put { db: 1, key: b"", expire_at: 0, kind: ValueKind::String, body: b"" },
             Change::Put { db: 128, key: b"k", expire_at: 0, kind: ValueKind::Set, body: &[7; 200] },
+            Change::PutItem { db: 0, key: b"k", expire_at: 9, marks: 7, body: b"v" },
+            Change::PutItem {
+                db: 300,
+                key: &[1; 250],
+                expire_at: 0,
+                marks: 1 << 32,
+                body: &[7; 300],
+            },
             Change::Update { db: 127, key: b"key", kind: ValueKind::List, op: b"\x03\x01" },
             Change::Update { db: 0, key: &[b'x'; 128], kind: ValueKind::Hash, op: b"\x01" },
             Change::Update { db: 0, key: b"k", kind: ValueKind::Set, op: &[7; 128] },

@@ -4,9 +4,10 @@
 //! head      3 bytes   flags (4 bits), access (20 bits: see `access.rs`)
 //! expire_at 8 bytes   Unix milliseconds; only with EXPIRES
 //! key_len   varint
-//! value_len varint    only for BYTES
+//! value_len varint    only for BYTES and ITEM
 //! key       key_len bytes
-//! value     BYTES: value_len bytes; INT: i64; OBJECT: pointer to a boxed Object
+//! item      13 bytes  only for ITEM: flags and such, see `item.rs`
+//! value     BYTES, ITEM: value_len bytes; INT: i64; OBJECT: pointer to a boxed Object
 //! ```
 //!
 //! An 11-byte key with an 8-byte value takes 24 bytes.
@@ -18,6 +19,7 @@
 
 use super::arena::Arena;
 pub(crate) use super::entry_ptr::EntryPtr;
+use crate::item::{self, ItemHead};
 use crate::object::Object;
 use std::marker::PhantomData;
 
@@ -25,6 +27,8 @@ const KIND_MASK: u8 = 0b0011;
 const KIND_BYTES: u8 = 0;
 const KIND_INT: u8 = 1;
 const KIND_OBJECT: u8 = 2;
+/// A string's bytes, and what it has besides.
+const KIND_ITEM: u8 = 3;
 const EXPIRES: u8 = 0b0100;
 /// A string that was grown in place; `OBJECT ENCODING` calls it "raw" whatever its length.
 const GROWN: u8 = 0b1000;
@@ -53,6 +57,17 @@ pub(crate) enum ValueInit<'a> {
     Bytes { bytes: &'a [u8], grown: bool },
     Int(i64),
     Object(Box<Object>),
+    Item { bytes: &'a [u8], grown: bool, head: ItemHead },
+}
+
+impl<'a> ValueInit<'a> {
+    /// A string in its entry, with a head if it has one.
+    pub(crate) fn of_bytes(bytes: &'a [u8], grown: bool, head: ItemHead) -> ValueInit<'a> {
+        match head.is_empty() {
+            true => ValueInit::Bytes { bytes, grown },
+            false => ValueInit::Item { bytes, grown, head },
+        }
+    }
 }
 
 /// An entry, borrowed from its table.
@@ -87,13 +102,18 @@ impl EntryPtr {
             ),
             ValueInit::Int(_) => (KIND_INT, WORD_BYTES, 0),
             ValueInit::Object(_) => (KIND_OBJECT, WORD_BYTES, 0),
+            ValueInit::Item { bytes, grown, .. } => {
+                (KIND_ITEM | if *grown { GROWN } else { 0 }, bytes.len(), varint_bytes(bytes.len()))
+            }
         };
+        let head_bytes = if flags & KIND_MASK == KIND_ITEM { item::HEAD_BYTES } else { 0 };
         let mut offset = HEAD_BYTES;
         if expire_at != 0 {
             flags |= EXPIRES;
             offset += EXPIRE_BYTES;
         }
-        let size = offset + varint_bytes(key.len()) + length_bytes + key.len() + value_len;
+        let lengths = varint_bytes(key.len()) + length_bytes;
+        let size = offset + lengths + key.len() + head_bytes + value_len;
         let piece = arena.alloc(size);
         let base = piece.as_ptr();
         // SAFETY: every write stays within `size`, which was computed from the same parts.
@@ -115,6 +135,10 @@ impl EntryPtr {
                 ValueInit::Int(int) => at.cast::<i64>().write_unaligned(int),
                 ValueInit::Object(object) => {
                     at.cast::<*mut Object>().write_unaligned(Box::into_raw(object));
+                }
+                ValueInit::Item { bytes, head, .. } => {
+                    at.cast::<[u8; item::HEAD_BYTES]>().write_unaligned(head.to_bytes());
+                    at.add(item::HEAD_BYTES).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
                 }
             }
             write_head(base, flags, access);
@@ -219,6 +243,23 @@ impl EntryPtr {
         }
     }
 
+    /// Overwrites what a string in its entry has besides its bytes, if there is room for it.
+    ///
+    /// # Safety
+    /// Exclusive access to the entry.
+    pub(crate) unsafe fn try_set_item(self, head: ItemHead) -> bool {
+        // SAFETY: by contract; an item's head precedes its value.
+        unsafe {
+            let layout = self.layout();
+            if layout.flags & KIND_MASK != KIND_ITEM {
+                return false;
+            }
+            let at = self.0.as_ptr().add(layout.value_offset - item::HEAD_BYTES);
+            at.cast::<[u8; item::HEAD_BYTES]>().write_unaligned(head.to_bytes());
+            true
+        }
+    }
+
     /// The size with which it was built.
     ///
     /// # Safety
@@ -284,14 +325,16 @@ impl EntryPtr {
             let mut offset = HEAD_BYTES + if flags & EXPIRES != 0 { EXPIRE_BYTES } else { 0 };
             let (key_len, read) = read_varint(base.add(offset));
             offset += read;
-            let value_len = if flags & KIND_MASK == KIND_BYTES {
+            let value_len = if matches!(flags & KIND_MASK, KIND_BYTES | KIND_ITEM) {
                 let (value_len, read) = read_varint(base.add(offset));
                 offset += read;
                 value_len
             } else {
                 WORD_BYTES
             };
-            Layout { flags, key_offset: offset, key_len, value_offset: offset + key_len, value_len }
+            let item = if flags & KIND_MASK == KIND_ITEM { item::HEAD_BYTES } else { 0 };
+            let value_offset = offset + key_len + item;
+            Layout { flags, key_offset: offset, key_len, value_offset, value_len }
         }
     }
 
@@ -335,12 +378,32 @@ impl<'a> EntryRef<'a> {
             let layout = self.ptr.layout();
             let at = self.ptr.0.as_ptr().add(layout.value_offset);
             match layout.flags & KIND_MASK {
-                KIND_BYTES => ValueRef::Bytes {
+                KIND_BYTES | KIND_ITEM => ValueRef::Bytes {
                     bytes: std::slice::from_raw_parts(at, layout.value_len),
                     grown: layout.flags & GROWN != 0,
                 },
                 KIND_INT => ValueRef::Int(at.cast::<i64>().read_unaligned()),
                 _ => ValueRef::Object(&*at.cast::<*const Object>().read_unaligned()),
+            }
+        }
+    }
+
+    /// What a string has besides its bytes.
+    #[inline]
+    pub fn item(self) -> ItemHead {
+        // SAFETY: live and unchanged for 'a; an item's head precedes its value.
+        unsafe {
+            match self.ptr.flags() & KIND_MASK {
+                KIND_ITEM => {
+                    let layout = self.ptr.layout();
+                    let at = self.ptr.0.as_ptr().add(layout.value_offset - item::HEAD_BYTES);
+                    ItemHead::of_bytes(at.cast::<[u8; item::HEAD_BYTES]>().read_unaligned())
+                }
+                KIND_OBJECT => match self.object() {
+                    Some(Object::String(string)) => string.head(),
+                    _ => ItemHead::default(),
+                },
+                _ => ItemHead::default(),
             }
         }
     }
@@ -469,6 +532,35 @@ mod tests {
                     assert_eq!((read, grown), (&bytes[..], value_len == 8));
                     // SAFETY: nothing refers to it any more.
                     unsafe { ptr.free(&mut arena) };
+                }
+            }
+        }
+        assert_eq!(arena.bytes(), 0);
+    }
+
+    #[test]
+    fn an_item_is_read_back_with_its_head() {
+        let mut arena = Arena::new();
+        let head = ItemHead { flags: 7, cas: 1 << 40, won: true, ..ItemHead::default() };
+        for length in [0, 1, 100, 5000] {
+            for expire_at in [0, 1_700_000_000_000] {
+                let bytes = vec![b'v'; length];
+                let init = ValueInit::Item { bytes: &bytes, grown: true, head };
+                let ptr = EntryPtr::build(&mut arena, b"key", expire_at, init, 5);
+                // SAFETY: just built, freed below.
+                unsafe {
+                    let entry = ptr.as_ref();
+                    assert_eq!((entry.key(), entry.expire_at()), (&b"key"[..], expire_at));
+                    assert!(matches!(entry.value(), ValueRef::Bytes { grown: true, .. }));
+                    assert_eq!((entry.item(), entry.access()), (head, 5));
+                    assert!(ptr.bytes_mut().is_none() && ptr.object_mut().is_none());
+                    let other = ItemHead { cas: 3, ..head };
+                    assert!(ptr.try_set_item(other));
+                    let ValueRef::Bytes { bytes: read, .. } = ptr.as_ref().value() else {
+                        panic!()
+                    };
+                    assert_eq!((ptr.as_ref().item(), read), (other, &bytes[..]));
+                    ptr.free(&mut arena);
                 }
             }
         }

@@ -6,7 +6,9 @@
 use super::Table;
 use super::entry::{self, EntryPtr, EntryRef, ValueInit};
 use super::segment::{LocalHash, MERGE_TRY_COUNT, Place, Segment, pack, unpack};
+use crate::item::ItemHead;
 use crate::object::Object;
+use crate::types::integer;
 use ladon_record::KeyHasher;
 use std::ptr::NonNull;
 
@@ -125,13 +127,45 @@ impl SlotMut<'_> {
             let value = match (object, old.value()) {
                 (Some(object), _) => ValueInit::Object(object),
                 (None, entry::ValueRef::Bytes { bytes, grown }) => {
-                    ValueInit::Bytes { bytes, grown }
+                    ValueInit::of_bytes(bytes, grown, old.item())
                 }
                 (None, entry::ValueRef::Int(int)) => ValueInit::Int(int),
                 (None, entry::ValueRef::Object(_)) => unreachable!("the object was taken"),
             };
             let arena = &mut self.table.arena;
             let new = EntryPtr::build(arena, old.key(), expire_at, value, old.access());
+            self.segment.as_ref().set_word(self.place, pack(self.local, new));
+            self.table.give_up_entry(entry);
+        }
+    }
+
+    /// Changes what a string has besides its bytes.
+    pub(crate) fn set_item(&mut self, head: ItemHead) {
+        if let Some(object) = self.object_mut() {
+            if let Object::String(string) = object {
+                string.set_head(head);
+            }
+            return;
+        }
+        let entry = self.entry();
+        // SAFETY: we hold the table exclusively; the old entry is freed after the word changed.
+        unsafe {
+            if !self.table.is_watched() && entry.try_set_item(head) {
+                return;
+            }
+            let old = entry.as_ref();
+            let (expire_at, access) = (old.expire_at(), old.access());
+            let mut digits = [0; integer::INT_BYTES_MAX];
+            let value = match old.value() {
+                entry::ValueRef::Bytes { bytes, grown } => ValueInit::of_bytes(bytes, grown, head),
+                entry::ValueRef::Int(int) => {
+                    let bytes = integer::format_int(int, &mut digits);
+                    ValueInit::of_bytes(bytes, false, head)
+                }
+                entry::ValueRef::Object(_) => unreachable!("it is in the entry"),
+            };
+            let arena = &mut self.table.arena;
+            let new = EntryPtr::build(arena, old.key(), expire_at, value, access);
             self.segment.as_ref().set_word(self.place, pack(self.local, new));
             self.table.give_up_entry(entry);
         }

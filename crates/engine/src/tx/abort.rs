@@ -77,8 +77,8 @@ impl Tx<'_> {
         match value {
             Value::Unchanged => {}
             Value::Int(int) => self.put_back(db, key, ValueInit::Int(int), expire_at, access),
-            Value::Bytes { bytes, grown } => {
-                let value = ValueInit::Bytes { bytes: &bytes, grown };
+            Value::Bytes { bytes, grown, head } => {
+                let value = ValueInit::of_bytes(&bytes, grown, head);
                 self.put_back(db, key, value, expire_at, access);
             }
             Value::Object(object) => {

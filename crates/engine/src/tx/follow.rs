@@ -9,6 +9,7 @@ mod events;
 
 use super::{Scratch, Tx};
 use crate::apply::{ApplyError, library_of, readable, update_entry};
+use crate::item::ItemHead;
 use crate::key::Key;
 use crate::keyspace::{Keyspace, Locks};
 use crate::object::Object;
@@ -140,6 +141,16 @@ impl Tx<'_> {
                 self.noted(db, key, true, Some(kind));
                 self.notify_put((db, key), kind, expire_at, before);
             }
+            Change::PutItem { db, key, expire_at, marks, body } => {
+                let (key, kind) = (self.key(key), ValueKind::String);
+                let head = ItemHead::of_marks(marks);
+                let before = self.look_before(db, key);
+                self.note_overwritten(db, key, kind);
+                let value = string::init_item(body, string::Form::Shortest, head);
+                self.put(db, key, value, expire_at);
+                self.noted(db, key, true, Some(kind));
+                self.notify_put((db, key), kind, expire_at, before);
+            }
             Change::Delete { db, key } => {
                 let key = self.key(key);
                 let before = self.look_before(db, key);
@@ -199,8 +210,9 @@ impl Tx<'_> {
         let partition = self.locked.partition(key.hash);
         let delta = &mut self.scratch.counters.bytes_delta;
         let replaced = update_entry(self.keyspace, partition, db, key, (kind, op), delta)?;
-        if let Some((bytes, expire_at)) = replaced {
-            self.put(db, key, string::init(&bytes, string::Form::Grown), expire_at);
+        if let Some((bytes, expire_at, head)) = replaced {
+            let value = string::init_item(&bytes, string::Form::Grown, head);
+            self.put(db, key, value, expire_at);
         }
         Ok(())
     }

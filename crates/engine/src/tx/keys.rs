@@ -2,24 +2,28 @@
 
 use super::Tx;
 use crate::events::EventClass;
+use crate::item::ItemHead;
 use crate::key::Key;
-use crate::table::entry::{ValueInit, ValueRef};
+use crate::object::Object;
+use crate::table::entry::{EntryRef, ValueInit, ValueRef};
 use crate::types;
-use ladon_record::{Change, DbId};
+use ladon_record::{Change, DbId, ValueKind};
 
 /// How a value is stored in its entry, apart from its bytes.
 #[derive(Clone, Copy)]
 enum Shape {
     Int(i64),
-    Bytes { grown: bool },
+    Bytes { grown: bool, head: ItemHead },
     Object,
 }
 
 impl Shape {
-    fn of(value: ValueRef<'_>) -> Shape {
-        match value {
+    fn of(entry: EntryRef<'_>) -> Shape {
+        match entry.value() {
             ValueRef::Int(int) => Shape::Int(int),
-            ValueRef::Bytes { grown, .. } => Shape::Bytes { grown },
+            ValueRef::Bytes { grown, .. } => {
+                Shape::Bytes { grown, head: entry.item().of_changed() }
+            }
             ValueRef::Object(_) => Shape::Object,
         }
     }
@@ -28,9 +32,23 @@ impl Shape {
     fn again(self, bytes: &[u8]) -> Option<ValueInit<'_>> {
         match self {
             Shape::Int(int) => Some(ValueInit::Int(int)),
-            Shape::Bytes { grown } => Some(ValueInit::Bytes { bytes, grown }),
+            Shape::Bytes { grown, head } => Some(ValueInit::of_bytes(bytes, grown, head)),
             Shape::Object => None,
         }
+    }
+}
+
+/// The change that gives a key this value.
+fn put_of<'a>(
+    (db, key): (DbId, Key<'a>),
+    expire_at: u64,
+    kind: ValueKind,
+    head: ItemHead,
+    body: &'a [u8],
+) -> Change<'a> {
+    match head.marks() {
+        0 => Change::Put { db, key: key.bytes, expire_at, kind, body },
+        marks => Change::PutItem { db, key: key.bytes, expire_at, marks, body },
     }
 }
 
@@ -112,14 +130,18 @@ impl Tx<'_> {
         body.clear();
         let Some(entry) = self.get(from_db, from) else { return false };
         let (expire_at, access, value) = (entry.expire_at(), entry.access(), entry.value());
-        let (kind, shape) = (types::kind_of(value), Shape::of(value));
+        let (kind, shape, head) = (types::kind_of(value), Shape::of(entry), entry.item());
         types::encode_body(value, &mut body);
         let is_moved = self.scratch.undoable && matches!(shape, Shape::Object);
         let removed = match is_moved {
             true => self.remove_for_good(from_db, from),
             false => self.remove(from_db, from),
         };
-        let Some(removed) = removed else { return false };
+        let Some(mut removed) = removed else { return false };
+        if let Some(Object::String(string)) = removed.object.as_deref_mut() {
+            // Of this key, no client has asked for a version.
+            string.forget_version();
+        }
         self.changed(from, Change::Delete { db: from_db, key: from.bytes });
         self.note_overwritten(to_db, to, kind);
         if let Some(value) = removed.object.map(ValueInit::Object).or_else(|| shape.again(&body)) {
@@ -128,8 +150,7 @@ impl Tx<'_> {
         if is_moved {
             self.scratch.undo().moved((from_db, from), (to_db, to), expire_at, access);
         }
-        let put = Change::Put { db: to_db, key: to.bytes, expire_at, kind, body: &body };
-        self.changed(to, put);
+        self.changed(to, put_of((to_db, to), expire_at, kind, head, &body));
         self.scratch.body = body;
         self.trim_body();
         true
@@ -144,7 +165,7 @@ impl Tx<'_> {
         let env = self.env();
         let Some(entry) = self.get(from_db, from) else { return false };
         let (expire_at, value) = (entry.expire_at(), entry.value());
-        let (kind, shape) = (types::kind_of(value), Shape::of(value));
+        let (kind, shape, head) = (types::kind_of(value), Shape::of(entry), entry.item());
         types::encode_body(value, &mut body);
         let object = match value {
             ValueRef::Object(object) => Some(Box::new(object.duplicate(env))),
@@ -154,8 +175,7 @@ impl Tx<'_> {
         if let Some(value) = object.map(ValueInit::Object).or_else(|| shape.again(&body)) {
             self.put(to_db, to, value, expire_at);
         }
-        let put = Change::Put { db: to_db, key: to.bytes, expire_at, kind, body: &body };
-        self.changed(to, put);
+        self.changed(to, put_of((to_db, to), expire_at, kind, head, &body));
         self.scratch.body = body;
         self.trim_body();
         true

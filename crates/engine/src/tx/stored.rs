@@ -74,7 +74,11 @@ fn encode(
     let kind = object.kind();
     if let Object::String(string) = object {
         changes.reserve_exact(CHANGE_HEAD_BYTES + key.len());
-        Change::encode_put_head(&mut changes, (db, key), expire_at, kind, string.len());
+        let (at, length) = ((db, key), string.len());
+        match string.head().marks() {
+            0 => Change::encode_put_head(&mut changes, at, expire_at, kind, length),
+            marks => Change::encode_put_item_head(&mut changes, at, expire_at, marks, length),
+        }
         let shared = RecordPart::Shared(string.freeze().into_shared());
         let parts = vec![RecordPart::Own(changes.into_boxed_slice()), shared];
         return Box::new(LargeRecord::of(parts));
@@ -149,9 +153,13 @@ impl Tx<'_> {
                 let Some((access, removed)) = self.remove_object(from_db, from) else {
                     return Err(Misplaced);
                 };
-                let Removed { expire_at, object: Some(object) } = removed else {
+                let Removed { expire_at, object: Some(mut object) } = removed else {
                     unreachable!("an object was removed")
                 };
+                if let Object::String(string) = &mut *object {
+                    // Of this key, no client has asked for a version.
+                    string.forget_version();
+                }
                 self.noted(from_db, from, false, None);
                 moved_from = Some((from_db, name, expire_at, access));
                 object

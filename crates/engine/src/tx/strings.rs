@@ -1,6 +1,7 @@
 //! Changing strings.
 
 use super::{LARGE_RECORD_BYTES, Tx, weight_of};
+use crate::item::ItemHead;
 use crate::key::Key;
 use crate::object::Object;
 use crate::partition::partition_of;
@@ -64,6 +65,83 @@ impl Tx<'_> {
         self.put_string_as(db, key, bytes, expire_at, Form::Text);
     }
 
+    /// As `put_string`, for a string with these flags.
+    pub fn put_item(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        bytes: &[u8],
+        expire_at: u64,
+        head: ItemHead,
+    ) {
+        let logged = head.of_changed();
+        if logged.is_empty() {
+            self.put_string(db, key, bytes, expire_at);
+        } else {
+            self.note_overwritten(db, key, ValueKind::String);
+            self.put_item_again(db, key, bytes, expire_at, logged);
+        }
+        if head != logged {
+            self.set_item(db, key, |_| head);
+        }
+    }
+
+    /// As `put_item`, of the string that the key has, changed.
+    fn put_item_again(
+        &mut self,
+        db: DbId,
+        key: Key<'_>,
+        bytes: &[u8],
+        expire_at: u64,
+        head: ItemHead,
+    ) {
+        let marks = head.marks();
+        if bytes.len() < LARGE_RECORD_BYTES {
+            self.put(db, key, string::init_item(bytes, Form::Shortest, head), expire_at);
+            let name = key.bytes;
+            let put = Change::PutItem { db, key: name, expire_at, marks, body: bytes };
+            return self.changed(key, put);
+        }
+        let string = LongString::from(bytes.to_vec()).with_head(head);
+        let body = string.freeze().into_shared();
+        self.put(db, key, ValueInit::Object(Box::new(Object::String(string))), expire_at);
+        self.begin_change(key);
+        let put = Change::PutItem { db, key: key.bytes, expire_at, marks, body: &[] };
+        self.scratch.changes.push_shared(put, body);
+        self.noted(db, key, true, Some(ValueKind::String));
+    }
+
+    /// The number that tells the key's string from every other one that the key had or gets; given
+    /// when it is first asked for. `None` if there is no such key, or if it is no string.
+    pub fn item_cas(&mut self, db: DbId, key: Key<'_>) -> Option<u64> {
+        let entry = self.peek(db, key)?;
+        string::bytes(entry.value())?;
+        match entry.item().cas {
+            0 => {
+                let cas = self.keyspace.next_cas(self.now_ms);
+                self.set_item(db, key, |head| ItemHead { cas, ..head });
+                Some(cas)
+            }
+            cas => Some(cas),
+        }
+    }
+
+    /// Changes what a string has besides its bytes and what the log keeps: nothing of it is a change
+    /// of the data.
+    pub fn set_item(&mut self, db: DbId, key: Key<'_>, change: impl FnOnce(ItemHead) -> ItemHead) {
+        debug_assert!(!self.scratch.undoable, "it could not be taken back");
+        let database = &mut self.locked.partition(key.hash).dbs[usize::from(db)];
+        let local = database.table.local(key.hash.0);
+        let Some(mut slot) = database.table.get_mut(local, key.bytes) else { return };
+        let (before, old) = (slot.get().bytes() as i64, slot.get().item());
+        let head = change(old);
+        debug_assert_eq!(head.marks(), old.marks(), "the log does not know");
+        if head != old {
+            slot.set_item(head);
+            self.scratch.counters.bytes_delta += slot.get().bytes() as i64 - before;
+        }
+    }
+
     #[inline]
     fn put_string_as(&mut self, db: DbId, key: Key<'_>, bytes: &[u8], expire_at: u64, form: Form) {
         if bytes.len() >= LARGE_RECORD_BYTES {
@@ -95,7 +173,7 @@ impl Tx<'_> {
     /// sum.
     #[inline]
     pub fn add_to_int(&mut self, db: DbId, key: Key<'_>, delta: i64) -> Result<i64, CountError> {
-        let (sum, expire_at) = match self.slot_of_int(db, key) {
+        let (sum, expire_at, head) = match self.slot_of_int(db, key) {
             Some(mut slot) => {
                 let entry = slot.get();
                 let expire_at = entry.expire_at();
@@ -110,12 +188,17 @@ impl Tx<'_> {
                 }
                 let bytes = string::bytes(entry.value()).ok_or(CountError::NotString)?;
                 let int = integer::parse_int(&bytes).ok_or(CountError::NotInteger)?;
-                (int.checked_add(delta).ok_or(CountError::Overflow)?, expire_at)
+                let sum = int.checked_add(delta).ok_or(CountError::Overflow)?;
+                (sum, expire_at, entry.item().of_changed())
             }
-            None => (delta, 0),
+            None => (delta, 0, ItemHead::default()),
         };
         let mut digits = [0; integer::INT_BYTES_MAX];
         let body = integer::format_int(sum, &mut digits);
+        if !head.is_empty() {
+            self.put_item_again(db, key, body, expire_at, head);
+            return Ok(sum);
+        }
         self.put(db, key, ValueInit::Int(sum), expire_at);
         self.put_changed(db, key, body, expire_at);
         Ok(sum)
@@ -224,6 +307,7 @@ impl Tx<'_> {
             length = string.len();
         } else {
             let (expire_at, entry_bytes) = (slot.get().expire_at(), slot.get().bytes() as i64);
+            let head = slot.get().item().of_changed();
             let mut string =
                 string::bytes(slot.get().value()).map_or(Vec::new(), |s| s.into_owned());
             let old = string.len();
@@ -232,9 +316,10 @@ impl Tx<'_> {
             string_op::encode_edit(old, &string, written, &mut op);
             length = string.len();
             let init = if length > TAKEN_OVER_BYTES_MIN {
-                ValueInit::Object(Box::new(Object::String(string.into())))
+                let string = LongString::from(string).with_head(head);
+                ValueInit::Object(Box::new(Object::String(string)))
             } else {
-                string::init(&string, Form::Grown)
+                string::init_item(&string, Form::Grown, head)
             };
             object_delta = weight_of(&init).object_bytes as i64;
             slot.set(expire_at, init);
@@ -288,7 +373,8 @@ impl Tx<'_> {
             let mut bytes =
                 string::bytes(slot.get().value()).map_or(Vec::new(), |s| s.into_owned());
             let result = edit(&mut bytes);
-            slot.set(expire_at, string::init(&bytes, Form::Grown));
+            let head = slot.get().item().of_changed();
+            slot.set(expire_at, string::init_item(&bytes, Form::Grown, head));
             entry_delta = slot.get().bytes() as i64 - entry_bytes;
             result
         };
@@ -328,7 +414,8 @@ impl Tx<'_> {
             string_op::encode_replace(string_op::differences(&old, new), &mut op);
             drop(old);
             if !op.is_empty() {
-                let init = string::init(new, Form::Grown);
+                let head = slot.get().item().of_changed();
+                let init = string::init_item(new, Form::Grown, head);
                 object_delta = weight_of(&init).object_bytes as i64;
                 slot.set(expire_at, init);
                 entry_delta = slot.get().bytes() as i64 - entry_bytes;

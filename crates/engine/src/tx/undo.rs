@@ -23,10 +23,11 @@
 
 use super::{Garbage, GarbageKind, Scratch, Tx, TxCounters};
 use crate::expiry::Expires;
+use crate::item::ItemHead;
 use crate::key::Key;
 use crate::libraries::Library;
 use crate::object::Object;
-use crate::table::entry::ValueRef;
+use crate::table::entry::{EntryRef, ValueRef};
 use crate::table::{SlotMut, Table};
 use crate::types;
 use crate::types::collection::Env;
@@ -174,6 +175,7 @@ pub(super) enum Value {
     Bytes {
         bytes: Box<[u8]>,
         grown: bool,
+        head: ItemHead,
     },
     /// The object itself, which has left the data (`None` until it has), or a copy.
     Object(Option<Box<Object>>),
@@ -461,12 +463,12 @@ impl Tx<'_> {
             (None, None) => undo.save(db, key, Before::Missing),
             (None, Some(entry)) => {
                 let (expire_at, access) = (entry.expire_at(), entry.access());
-                let value = value_in_entry(entry.value());
+                let value = value_in_entry(entry);
                 undo.save(db, key, Before::Present { expire_at, access, value })
             }
             (Some(at), entry) => {
                 if let (Some(value @ Value::Unchanged), Some(entry)) = (undo.value_at(at), entry) {
-                    *value = value_in_entry(entry.value());
+                    *value = value_in_entry(entry);
                 }
                 at
             }
@@ -538,15 +540,17 @@ fn value_changing_in_place(slot: &mut SlotMut<'_>, env: Env<'_>) -> Value {
             }
             None => Value::Object(Some(Box::new(object.duplicate(env)))),
         },
-        None => value_in_entry(slot.get().value()),
+        None => value_in_entry(slot.get()),
     }
 }
 
 /// A copy of a value in its entry, or the place for an object that is about to leave the data.
-fn value_in_entry(value: ValueRef<'_>) -> Value {
-    match value {
+fn value_in_entry(entry: EntryRef<'_>) -> Value {
+    match entry.value() {
         ValueRef::Int(int) => Value::Int(int),
-        ValueRef::Bytes { bytes, grown } => Value::Bytes { bytes: bytes.into(), grown },
+        ValueRef::Bytes { bytes, grown } => {
+            Value::Bytes { bytes: bytes.into(), grown, head: entry.item() }
+        }
         ValueRef::Object(_) => Value::Object(None),
     }
 }

@@ -5,6 +5,7 @@
 //! keep others waiting for longer than such a copy does may freeze a string.
 
 use super::collection::Saving;
+use crate::item::ItemHead;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -19,7 +20,11 @@ const DROPPED_BYTES: usize = 64 << 10;
 
 /// A string's bytes.
 #[derive(Debug)]
-pub struct LongString(Repr);
+pub struct LongString {
+    repr: Repr,
+    /// Too few have one for it to count as memory.
+    head: Option<Box<ItemHead>>,
+}
 
 #[derive(Debug)]
 enum Repr {
@@ -29,17 +34,18 @@ enum Repr {
 
 impl From<Vec<u8>> for LongString {
     fn from(bytes: Vec<u8>) -> LongString {
-        LongString(if bytes.len() < SHARED_BYTES_MIN {
+        let repr = if bytes.len() < SHARED_BYTES_MIN {
             Repr::Own(bytes)
         } else {
             Repr::Shared(Arc::new(bytes))
-        })
+        };
+        LongString { repr, head: None }
     }
 }
 
 impl Default for LongString {
     fn default() -> LongString {
-        LongString(Repr::Own(Vec::new()))
+        LongString { repr: Repr::Own(Vec::new()), head: None }
     }
 }
 
@@ -55,7 +61,7 @@ impl Deref for LongString {
 impl LongString {
     #[inline]
     fn vec(&self) -> &Vec<u8> {
-        match &self.0 {
+        match &self.repr {
             Repr::Own(bytes) => bytes,
             Repr::Shared(bytes) => bytes,
         }
@@ -64,7 +70,7 @@ impl LongString {
     /// Bytes of memory beyond the value itself.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
-        let counts = match &self.0 {
+        let counts = match &self.repr {
             Repr::Own(_) => 0,
             Repr::Shared(_) => size_of::<Vec<u8>>() + 2 * size_of::<usize>(),
         };
@@ -79,11 +85,14 @@ impl LongString {
     /// Changes the bytes in place.
     #[inline]
     pub(crate) fn edit<R>(&mut self, edit: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-        match &mut self.0 {
+        if self.head.is_some() {
+            self.forget_version();
+        }
+        match &mut self.repr {
             Repr::Own(bytes) => {
                 let result = edit(bytes);
                 if bytes.len() >= SHARED_BYTES_MIN {
-                    *self = LongString::from(std::mem::take(bytes));
+                    self.repr = LongString::from(std::mem::take(bytes)).repr;
                 }
                 result
             }
@@ -94,15 +103,18 @@ impl LongString {
     /// The same bytes for reading on any thread, unaffected by later changes; never to be changed.
     /// A copy, if that is as quick.
     pub fn freeze(&self) -> LongString {
-        match &self.0 {
+        match &self.repr {
             Repr::Own(_) => self.duplicate(),
-            Repr::Shared(bytes) => LongString(Repr::Shared(Arc::clone(bytes))),
+            Repr::Shared(bytes) => {
+                let repr = Repr::Shared(Arc::clone(bytes));
+                LongString { repr, head: None }.with_head(self.head().of_changed())
+            }
         }
     }
 
     /// The bytes of a frozen one, for any number of holders.
     pub fn into_shared(self) -> Arc<Vec<u8>> {
-        match self.0 {
+        match self.repr {
             Repr::Own(bytes) => Arc::new(bytes),
             Repr::Shared(bytes) => bytes,
         }
@@ -110,7 +122,29 @@ impl LongString {
 
     /// A copy in separate memory.
     pub(crate) fn duplicate(&self) -> LongString {
-        LongString::from(self.to_vec())
+        LongString::from(self.to_vec()).with_head(self.head().of_changed())
+    }
+
+    /// What it has besides its bytes.
+    #[inline]
+    pub fn head(&self) -> ItemHead {
+        self.head.as_deref().copied().unwrap_or_default()
+    }
+
+    pub(crate) fn set_head(&mut self, head: ItemHead) {
+        self.head = (!head.is_empty()).then(|| Box::new(head));
+    }
+
+    /// The same with another head.
+    pub(crate) fn with_head(mut self, head: ItemHead) -> LongString {
+        self.set_head(head);
+        self
+    }
+
+    /// The bytes are about to change, or to belong to another key.
+    #[cold]
+    pub(crate) fn forget_version(&mut self) {
+        self.set_head(self.head().of_changed());
     }
 
     pub(crate) fn saving(&self) -> Saving {

@@ -1,8 +1,10 @@
 //! Strings: in the entry, as an integer, or boxed when long.
 
+use crate::item::ItemHead;
 use crate::object::Object;
 use crate::table::entry::{ValueInit, ValueRef};
 use crate::types::integer::{parse_int, write_int};
+use crate::types::long_string::LongString;
 use std::borrow::Cow;
 
 /// Longer strings are boxed.
@@ -36,6 +38,20 @@ pub(crate) fn init(bytes: &[u8], form: Form) -> ValueInit<'_> {
         return ValueInit::Int(int);
     }
     ValueInit::Bytes { bytes, grown: form == Form::Grown }
+}
+
+/// As `init`, of a string that has a head.
+pub(crate) fn init_item(bytes: &[u8], form: Form, head: ItemHead) -> ValueInit<'_> {
+    if head.is_empty() {
+        return init(bytes, form);
+    }
+    match init(bytes, if form == Form::Shortest { Form::Text } else { form }) {
+        ValueInit::Bytes { bytes, grown } => ValueInit::of_bytes(bytes, grown, head),
+        _ => {
+            let string = LongString::from(bytes.to_vec()).with_head(head);
+            ValueInit::Object(Box::new(Object::String(string)))
+        }
+    }
 }
 
 /// A string's bytes, whatever its representation; `None` if the value is no string.

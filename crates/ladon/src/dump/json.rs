@@ -106,6 +106,10 @@ fn one_change(change: &Result<Change<'_>, ChangeError>) -> Value {
                 "expire_at_ms": expire_at,
             })
         }
+        Ok(Change::PutItem { db, key, expire_at, marks, body }) => json!({
+            "op": "put", "db": db, "key": bytes(key), "kind": "item", "marks": marks,
+            "value": bytes(body), "expire_at_ms": expire_at,
+        }),
         Ok(Change::Update { db, key, kind, op }) => {
             let mut line = json!({
                 "op": "update", "db": db, "key": bytes(key), "kind": kind.name(),

@@ -87,6 +87,13 @@ fn one_change(change: &Change<'_>) -> String {
                 DumpValue::body(kind, body).map_or_else(|| quoted(body), |body| shown(&body));
             format!("put {db} {} {} {value}{expires}", key_of(key), kind.name())
         }
+        Change::PutItem { db, key, expire_at, marks, body } => {
+            let expires = match expire_at {
+                0 => String::new(),
+                at => format!(" expires {}", Time(at)),
+            };
+            format!("put {db} {} item marks {marks} {}{expires}", key_of(key), quoted(body))
+        }
         Change::Update { db, key, kind, op } => {
             let what = match DumpValue::op(kind, op) {
                 Some(op) => shown(&op),
