@@ -29,10 +29,13 @@ pub fn run(matches: &ArgMatches) -> Exit {
             return Exit::Usage;
         }
     };
-    if settings.resp().is_empty() && settings.iproto().is_empty() && !settings.has_tls() {
+    let has_plain = !settings.resp().is_empty()
+        || !settings.iproto().is_empty()
+        || !settings.memcached().is_empty();
+    if !has_plain && !settings.has_tls() {
         eprintln!(
-            "ladon: there is nothing to listen on; give an address with --resp, --port, --tls-port or \
-             --iproto"
+            "ladon: there is nothing to listen on; give an address with --resp, --port, --tls-port, \
+             --iproto or --memcached"
         );
         return Exit::Usage;
     }
@@ -91,10 +94,12 @@ fn take_admin_password(settings: &Settings) -> Result<(), String> {
 /// As Redis does: rather fewer connections than ones that fail for want of a file descriptor.
 fn make_room_for_clients(settings: &Settings) {
     let threads = FILES_OF_IO_THREAD * settings.io_threads() as u64;
-    let mut listeners = settings.resp().len() + settings.iproto().len();
+    let mut listeners =
+        settings.resp().len() + settings.iproto().len() + settings.memcached().len();
     if settings.has_tls() {
         listeners +=
             ladon_server::HALF_OPEN_MAX + settings.resp_tls().len() + settings.iproto_tls().len();
+        listeners += settings.memcached_tls().len();
     }
     if !settings.http_admin().is_empty() {
         listeners += settings.http_admin().len() + ladon_server::HTTP_ADMIN_FILES;

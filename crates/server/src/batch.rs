@@ -9,6 +9,7 @@ use ladon_iproto::frame;
 use ladon_kernel::command::command_id::CommandId;
 use ladon_kernel::command::spec::{CommandSpec, KeyPositions, Part};
 use ladon_kernel::node::Node;
+use ladon_memcached::Piece;
 use ladon_record::KeyHash;
 use ladon_resp::{Arg, Limits, Progress, ProtocolError, parse_i64};
 use ladon_tarantool::GUEST_PACKET_BYTES_MAX;
@@ -49,6 +50,8 @@ pub(crate) enum ItemKind {
     Again,
     /// A packet of IPROTO, with its length.
     Packet,
+    /// A piece of memcached's protocols.
+    Piece,
     /// Packets that were set aside.
     SetAside,
     /// The stream is malformed from here on.
@@ -125,6 +128,7 @@ impl Batch {
         match connection.dialect {
             Dialect::Resp(_) => self.gather_requests(connection, slot, node, limits),
             Dialect::Iproto(_) => self.gather_packets(connection, slot, node, limits),
+            Dialect::Memcached(_) => self.gather_pieces(connection, slot, node),
         }
     }
 
@@ -193,7 +197,7 @@ impl Batch {
             let (id, first_key) = match &kind {
                 ItemKind::InPlace { .. } => self.look_up(node, session.db, &input[start..], first),
                 ItemKind::Owned(arguments) => (node.table.find(&arguments[0]), None),
-                ItemKind::Again | ItemKind::Packet | ItemKind::SetAside => {
+                ItemKind::Again | ItemKind::Packet | ItemKind::Piece | ItemKind::SetAside => {
                     unreachable!("no request of RESP")
                 }
                 ItemKind::Invalid(_) => (None, None),
@@ -204,6 +208,42 @@ impl Batch {
             if is_broken {
                 return Gathered::Drained;
             }
+            start = end;
+            room -= 1;
+        }
+        Gathered::Full
+    }
+
+    /// As `gather`, of memcached's protocols.
+    fn gather_pieces(&mut self, connection: &mut Connection, slot: u32, node: &Node) -> Gathered {
+        let Connection { dialect, session: client, input, consumed, expected, .. } = connection;
+        let Some(memcached) = dialect.memcached_mut() else { return Gathered::Drained };
+        let session = &mut memcached.session;
+        session.read_again();
+        let mut start = *consumed;
+        // What comes of a login decides what may follow it.
+        let mut room = match client.authenticated {
+            true => self.requests_max.saturating_sub(self.items.len()),
+            false => 1,
+        };
+        while room > 0 {
+            let buffer = &input[start..];
+            if buffer.is_empty() {
+                return Gathered::Drained;
+            }
+            let end = match session.gather(client, node, buffer) {
+                Piece::Complete(bytes) => start + bytes,
+                Piece::Incomplete(needed) => {
+                    *expected = needed;
+                    return Gathered::Drained;
+                }
+            };
+            let hash =
+                ladon_memcached::first_key(&input[start..end]).map(|key| node.keyspace.hash(key));
+            self.keys.extend(hash.map(|hash| Ahead { db: client.db, hash }));
+            let keys_end = self.keys.len() as u32;
+            let kind = ItemKind::Piece;
+            self.items.push(Item { slot, start, end, kind, id: None, first_key: None, keys_end });
             start = end;
             room -= 1;
         }

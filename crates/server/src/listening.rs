@@ -204,7 +204,8 @@ impl FollowSettings for FollowedBy {
 }
 
 /// Settings that say where to listen.
-const REBINDING: [&str; 5] = ["resp", "iproto", "bind", "tls-port", "iproto-tls"];
+const REBINDING: [&str; 7] =
+    ["resp", "iproto", "memcached", "bind", "tls-port", "iproto-tls", "memcached-tls"];
 
 fn refusal_of_tls(error: &TlsError, changed: &[&'static str]) -> (&'static str, String) {
     tracing::warn!("cannot use TLS as CONFIG SET asks: {error}");
@@ -229,6 +230,10 @@ fn refusal(error: &RunError, changed: &[&'static str]) -> (&'static str, String)
         ("iproto-tls", error.to_string())
     } else if changed.contains(&"iproto") {
         ("iproto", error.to_string())
+    } else if changed.contains(&"memcached") {
+        ("memcached", error.to_string())
+    } else if changed.contains(&"memcached-tls") {
+        ("memcached-tls", error.to_string())
     } else {
         ("resp", error.to_string())
     }
@@ -245,7 +250,9 @@ pub(crate) fn bind(settings: &Settings) -> Result<Vec<Listener>, RunError> {
     if listeners.is_empty() {
         use ladon_settings::Id;
         let address =
-            [Id::resp, Id::iproto, Id::bind, Id::iproto_tls].map(|id| settings.value(id)).join(" ");
+            [Id::resp, Id::iproto, Id::memcached, Id::bind, Id::iproto_tls, Id::memcached_tls]
+                .map(|id| settings.value(id))
+                .join(" ");
         return Err(RunError::Address { address, reason: "none of them is here".to_owned() });
     }
     Ok(listeners)
@@ -295,6 +302,8 @@ fn endpoints_of(settings: &Settings, kind: ListenerKind) -> Result<Vec<Endpoint>
         (Protocol::Iproto, false) => settings.iproto(),
         (Protocol::Resp, true) => settings.resp_tls(),
         (Protocol::Iproto, true) => settings.iproto_tls(),
+        (Protocol::Memcached, false) => settings.memcached(),
+        (Protocol::Memcached, true) => settings.memcached_tls(),
     };
     let is_resp_tls = kind.tls && kind.protocol == Protocol::Resp;
     if is_resp_tls && settings.tls_port() != 0 && endpoints.is_empty() {

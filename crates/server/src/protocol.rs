@@ -8,10 +8,12 @@ pub enum Protocol {
     Resp,
     /// Tarantool's protocol.
     Iproto,
+    /// memcached's protocols.
+    Memcached,
 }
 
 impl Protocol {
-    const COUNT: usize = 2;
+    const COUNT: usize = 3;
 }
 
 /// What the connections of a listener speak.
@@ -27,8 +29,10 @@ impl ListenerKind {
     pub(crate) const ALL: [ListenerKind; 2 * Protocol::COUNT] = [
         ListenerKind { protocol: Protocol::Resp, tls: false },
         ListenerKind { protocol: Protocol::Iproto, tls: false },
+        ListenerKind { protocol: Protocol::Memcached, tls: false },
         ListenerKind { protocol: Protocol::Resp, tls: true },
         ListenerKind { protocol: Protocol::Iproto, tls: true },
+        ListenerKind { protocol: Protocol::Memcached, tls: true },
     ];
 
     /// The index that its listeners have.
@@ -48,6 +52,8 @@ impl ListenerKind {
             (Protocol::Iproto, false) => "IPROTO",
             (Protocol::Resp, true) => "RESP+TLS",
             (Protocol::Iproto, true) => "IPROTO+TLS",
+            (Protocol::Memcached, false) => "memcached",
+            (Protocol::Memcached, true) => "memcached+TLS",
         }
     }
 }

@@ -63,7 +63,9 @@ impl Loaded {
 
 /// Whether a setting is a part of what rustls gets.
 pub(crate) fn is_of_config(name: &str) -> bool {
-    name.starts_with("tls-") && name != PER_SECOND || name == "iproto-tls"
+    name.starts_with("tls-") && name != PER_SECOND
+        || name == "iproto-tls"
+        || name == "memcached-tls"
 }
 
 /// The setting that the thread follows without a new configuration.

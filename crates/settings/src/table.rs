@@ -60,6 +60,9 @@ settings! {
         /// Where to listen for IPROTO, Tarantool's protocol: addresses with a port, or unix
         /// sockets; `off` or nothing for nowhere.
         iproto: Vec<Endpoint> = Setting::new("iproto", Kind::Endpoints, "").apply();
+        /// Where to listen for memcached's protocols, text, meta and binary: addresses with a port,
+        /// or unix sockets; `off` or nothing for nowhere.
+        memcached: Vec<Endpoint> = Setting::new("memcached", Kind::Endpoints, "").apply();
         /// Password of IPROTO's user `admin`; empty for the one in the space `_user`.
         iproto_admin_password: Arc<String> =
             Setting::text("iproto-admin-password", "").sensitive();
@@ -126,6 +129,10 @@ settings! {
         /// Where to listen for IPROTO over TLS: addresses with a port, or unix sockets; `off` or
         /// nothing for nowhere.
         iproto_tls: Vec<Endpoint> = Setting::new("iproto-tls", Kind::Endpoints, "").apply();
+        /// Where to listen for memcached's protocols over TLS: addresses with a port, or unix
+        /// sockets; `off` or nothing for nowhere.
+        memcached_tls: Vec<Endpoint> =
+            Setting::new("memcached-tls", Kind::Endpoints, "").apply();
         /// PEM file of the server's certificate, followed by those that lead to its authority. To
         /// set this or another file of TLS again reads all of them again; so does SIGHUP.
         tls_cert_file: String = Setting::text("tls-cert-file", "").names_a_file().apply();

@@ -16,7 +16,7 @@ impl Settings {
 
     /// Whether any listener speaks TLS.
     pub fn has_tls(&self) -> bool {
-        self.tls_port() != 0 || !self.iproto_tls().is_empty()
+        self.tls_port() != 0 || !self.iproto_tls().is_empty() || !self.memcached_tls().is_empty()
     }
 }
 

@@ -379,7 +379,7 @@ fn redirect(ctx: &mut Ctx<'_>, command: &mut Command<'_>) -> Memory {
 /// Begins the transaction that the command needs, constructed in place, because moving one costs
 /// more than beginning it. Returns `false` if a long script holds one of its locks.
 #[inline(always)]
-fn begin<'a>(
+pub(crate) fn begin<'a>(
     ctx: &mut Ctx<'a>,
     scratch: &'a mut Scratch,
     spec: &CommandSpec,

@@ -4,6 +4,7 @@ pub mod admission;
 pub mod execute;
 pub mod invoke;
 pub mod mounted;
+pub mod on_behalf;
 pub mod outcome;
 pub mod overdue;
 pub mod undo;

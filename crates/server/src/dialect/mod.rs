@@ -13,6 +13,7 @@
 //! connections are read, queued, gated, limited and closed as all others are.
 
 pub(crate) mod iproto;
+pub(crate) mod memcached;
 pub(crate) mod resp;
 
 use crate::connection::Connection;
@@ -20,12 +21,14 @@ use iproto::Iproto;
 use ladon_engine::Garbage;
 use ladon_kernel::node::Node;
 use ladon_resp::Limits;
+use memcached::Memcached;
 use resp::Resp;
 
 /// A protocol's part of a connection.
 pub(crate) enum Dialect {
     Resp(Resp),
     Iproto(Box<Iproto>),
+    Memcached(Box<Memcached>),
 }
 
 /// In which order the replies to a connection's requests leave.
@@ -59,7 +62,7 @@ impl Dialect {
     pub(crate) fn resp(&self) -> Option<&Resp> {
         match self {
             Dialect::Resp(resp) => Some(resp),
-            Dialect::Iproto(_) => None,
+            Dialect::Iproto(_) | Dialect::Memcached(_) => None,
         }
     }
 
@@ -67,7 +70,7 @@ impl Dialect {
     pub(crate) fn resp_mut(&mut self) -> Option<&mut Resp> {
         match self {
             Dialect::Resp(resp) => Some(resp),
-            Dialect::Iproto(_) => None,
+            Dialect::Iproto(_) | Dialect::Memcached(_) => None,
         }
     }
 
@@ -75,7 +78,7 @@ impl Dialect {
     pub(crate) fn iproto(&self) -> Option<&Iproto> {
         match self {
             Dialect::Iproto(iproto) => Some(iproto),
-            Dialect::Resp(_) => None,
+            Dialect::Resp(_) | Dialect::Memcached(_) => None,
         }
     }
 
@@ -83,13 +86,21 @@ impl Dialect {
     pub(crate) fn iproto_mut(&mut self) -> Option<&mut Iproto> {
         match self {
             Dialect::Iproto(iproto) => Some(iproto),
-            Dialect::Resp(_) => None,
+            Dialect::Resp(_) | Dialect::Memcached(_) => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn memcached_mut(&mut self) -> Option<&mut Memcached> {
+        match self {
+            Dialect::Memcached(memcached) => Some(memcached),
+            Dialect::Resp(_) | Dialect::Iproto(_) => None,
         }
     }
 
     pub(crate) fn reply_order(&self) -> ReplyOrder {
         match self {
-            Dialect::Resp(_) => ReplyOrder::Requests,
+            Dialect::Resp(_) | Dialect::Memcached(_) => ReplyOrder::Requests,
             Dialect::Iproto(_) => ReplyOrder::Streams,
         }
     }
@@ -98,6 +109,7 @@ impl Dialect {
     pub(crate) fn read_again(&mut self) {
         match self {
             Dialect::Resp(resp) => resp.read_again(),
+            Dialect::Memcached(memcached) => memcached.session.read_again(),
             // Packets say how long they are: nothing of an incomplete one is kept.
             Dialect::Iproto(_) => {}
         }
@@ -106,7 +118,7 @@ impl Dialect {
     /// The peer will send nothing more.
     pub(crate) fn input_ended(&mut self) {
         match self {
-            Dialect::Resp(_) => {}
+            Dialect::Resp(_) | Dialect::Memcached(_) => {}
             Dialect::Iproto(iproto) => iproto.session.input_ended(),
         }
     }
@@ -116,6 +128,8 @@ impl Dialect {
         match self {
             Dialect::Resp(resp) => resp.held(),
             Dialect::Iproto(iproto) => iproto.held(),
+            // Nothing of an incomplete request is kept.
+            Dialect::Memcached(_) => Held::default(),
         }
     }
 
@@ -130,6 +144,7 @@ impl Dialect {
         match self {
             Dialect::Resp(_) => resp::begins_with_request(unread, limits),
             Dialect::Iproto(_) => iproto::begins_with_request(unread),
+            Dialect::Memcached(memcached) => memcached.session.begins_with_piece(unread),
         }
     }
 
@@ -138,6 +153,7 @@ impl Dialect {
         match self {
             Dialect::Resp(resp) => resp.leave(),
             Dialect::Iproto(iproto) => iproto.leave(node),
+            Dialect::Memcached(_) => Vec::new(),
         }
     }
 }
@@ -153,6 +169,9 @@ impl Connection {
             Dialect::Resp(_) => resp::refuse(text, proto, out),
             // Nobody knows which request an error would answer: the connection just ends.
             Dialect::Iproto(_) => {}
+            Dialect::Memcached(memcached) => {
+                ladon_memcached::gives_up(&memcached.session, text, out);
+            }
         }
         self.closing = true;
         self.replies.all_is_sendable();

@@ -92,7 +92,11 @@ impl Worker {
                     positions.iter().for_each(|arg| args.push(arg.of(input)));
                 }
                 ItemKind::Owned(arguments) => arguments.iter().for_each(|arg| args.push(arg)),
-                ItemKind::Again | ItemKind::Invalid(_) | ItemKind::Packet | ItemKind::SetAside => {
+                ItemKind::Again
+                | ItemKind::Invalid(_)
+                | ItemKind::Packet
+                | ItemKind::Piece
+                | ItemKind::SetAside => {
                     unreachable!("it runs no script")
                 }
             }
@@ -236,7 +240,9 @@ impl Worker {
             }
             ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
             // The script holds no space.
-            ItemKind::Invalid(_) | ItemKind::Packet | ItemKind::SetAside => return true,
+            ItemKind::Invalid(_) | ItemKind::Packet | ItemKind::Piece | ItemKind::SetAside => {
+                return true;
+            }
             ItemKind::Again => return false,
         };
         // Unknown commands and strangers get their usual answers.

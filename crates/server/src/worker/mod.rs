@@ -38,6 +38,7 @@ mod long_replies;
 mod long_scripts;
 mod network;
 mod packets;
+mod pieces;
 mod reading;
 mod release;
 mod reply_backlog;

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::connection::{Connection, ConnectionStart};
+use crate::dialect::memcached::Memcached;
 use crate::dialect::{Dialect, resp};
 use crate::protocol::Protocol;
 use crate::queues::WaitsFor;
@@ -45,6 +46,7 @@ impl Worker {
         match start.protocol {
             Protocol::Resp => self.greet_resp(&mut connection, refusal),
             Protocol::Iproto => self.greet_iproto(&mut connection, refusal),
+            Protocol::Memcached => greet_memcached(&mut connection, refusal),
         }
         if refusal.is_some() {
             connection.closing = true;
@@ -191,5 +193,15 @@ impl Worker {
         }
         self.buffers.give(connection.input);
         self.buffers.give(connection.replies.output);
+    }
+}
+
+/// A client of memcached waits for nothing but its replies; a refused one is told why.
+fn greet_memcached(connection: &mut Connection, refusal: Option<&str>) {
+    connection.dialect = Dialect::Memcached(Box::new(Memcached::default()));
+    if let Some(refusal) = refusal {
+        let text = refusal.strip_prefix("ERR ").unwrap_or(refusal);
+        let line = format!("SERVER_ERROR {text}\r\n");
+        connection.replies.output.extend_from_slice(line.as_bytes());
     }
 }

@@ -155,6 +155,7 @@ impl Worker {
         }
         match item.kind {
             ItemKind::Packet => return self.run_packet(batch, item),
+            ItemKind::Piece => return self.run_piece(batch, item),
             ItemKind::SetAside => return self.run_set_aside(batch, item.slot),
             _ => {}
         }
@@ -224,7 +225,7 @@ impl Worker {
     /// The connection waits until the log has caught up, before it takes any partition's lock.
     /// Connections that only read continue.
     #[cold]
-    fn waits_for_log_room(&mut self, item: &Item) {
+    pub(super) fn waits_for_log_room(&mut self, item: &Item) {
         self.waits_to_write(item);
         self.log.write_soon();
     }
@@ -393,7 +394,11 @@ fn kept_arguments<'a>(kind: &'a ItemKind, again: Option<&'a Again>) -> Vec<&'a [
     match kind {
         ItemKind::Owned(arguments) => arguments.iter().map(Vec::as_slice).collect(),
         ItemKind::Again => again.map_or_else(Vec::new, Again::arguments),
-        ItemKind::InPlace { .. } | ItemKind::Invalid(_) | ItemKind::Packet | ItemKind::SetAside => {
+        ItemKind::InPlace { .. }
+        | ItemKind::Invalid(_)
+        | ItemKind::Packet
+        | ItemKind::Piece
+        | ItemKind::SetAside => {
             unreachable!("they are in the input")
         }
     }
@@ -409,7 +414,11 @@ fn lend(connection: &mut Connection, batch: &Batch, item: &Item, again: Again) -
             connection.lend(item.start + from..item.start + to, item.end)
         }
         ItemKind::Owned(arguments) => Lent::of(arguments[again.at].clone()),
-        ItemKind::Again | ItemKind::Invalid(_) | ItemKind::Packet | ItemKind::SetAside => {
+        ItemKind::Again
+        | ItemKind::Invalid(_)
+        | ItemKind::Packet
+        | ItemKind::Piece
+        | ItemKind::SetAside => {
             unreachable!("it lends nothing")
         }
     };

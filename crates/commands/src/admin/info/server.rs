@@ -44,6 +44,8 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
         (settings.resp_tls(), "tls", "tls"),
         (settings.iproto(), "iproto", "iproto"),
         (settings.iproto_tls(), "iproto-tls", "iproto-tls"),
+        (settings.memcached(), "memcached", "memcached"),
+        (settings.memcached_tls(), "memcached-tls", "memcached-tls"),
     ];
     let listeners = listeners.iter().flat_map(|(endpoints, tcp, unix)| {
         endpoints.iter().map(|endpoint| listener_of(endpoint, tcp, unix))

@@ -1,0 +1,101 @@
+//! The same requests to Ladon and to a real memcached, which answer the same bytes but for versions.
+
+use super::{Memcached, Node, stop};
+use ladon_testkit::Ports;
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A memcached of its own; `None` where none is installed.
+struct Real {
+    child: Child,
+    ports: Ports,
+}
+
+impl Real {
+    fn start() -> Option<Real> {
+        let ports = Ports::take(1).expect("a port");
+        let port = ports.first().to_string();
+        let child = Command::new("memcached")
+            .args(["-u", "root", "-l", "127.0.0.1", "-U", "0", "-p", &port])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let real = Real { child, ports };
+        let began = Instant::now();
+        while TcpStream::connect(("127.0.0.1", real.ports.first())).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(10), "memcached does not start");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Some(real)
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Requests, one a line; `|` stands for a line's end within one.
+const REQUESTS: &str = include_str!("requests.txt");
+
+/// A reply without the versions that `gets` and `c` show.
+fn without_versions(reply: &str) -> String {
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let is_versioned = words[0] == "VALUE" && words.len() == 5;
+        let shown = words.iter().enumerate().map(|(at, word)| {
+            let is_meta = matches!(words[0], "HD" | "VA" | "EX" | "NS" | "NF")
+                && word.len() > 1
+                && word.starts_with('c')
+                && word[1..].bytes().all(|byte| byte.is_ascii_digit())
+                && *word != "c0";
+            if is_versioned && at == 4 || is_meta { "VERSION" } else { word }
+        });
+        shown.collect::<Vec<_>>().join(" ")
+    };
+    reply.split("\r\n").map(line).collect::<Vec<_>>().join("\r\n")
+}
+
+/// The version in the last reply with one.
+fn version_in(reply: &str) -> Option<&str> {
+    let words = reply.split("\r\n").flat_map(|line| {
+        let is_value = line.starts_with("VALUE");
+        line.split(' ').enumerate().filter_map(move |(at, word)| match word.strip_prefix('c') {
+            _ if is_value && at == 4 => Some(word),
+            Some(version) if !is_value && at > 0 => Some(version),
+            _ => None,
+        })
+    });
+    words.filter(|word| word.parse::<u64>().is_ok()).last()
+}
+
+#[test]
+fn both_answer_the_same() {
+    let Some(real) = Real::start() else {
+        eprintln!("no memcached is installed: nothing was compared");
+        return;
+    };
+    let node = Node::new(&[]);
+    let server = node.start();
+    let (mut ours, mut theirs) = (node.connect(), Memcached::connect(real.ports.first()));
+    let (mut our_version, mut their_version) = ("0".to_owned(), "0".to_owned());
+    let mut compared = 0;
+    for line in REQUESTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let key = "k".repeat(251);
+        let request = format!("{line}\r\n").replace('|', "\r\n").replace("LONGKEY", &key);
+        let our_reply = ours.ask(request.replace("VERSION", &our_version));
+        let their_reply = theirs.ask(request.replace("VERSION", &their_version));
+        let shown = (without_versions(&our_reply), without_versions(&their_reply));
+        assert_eq!(shown.0, shown.1, "{line}");
+        if let (Some(our), Some(their)) = (version_in(&our_reply), version_in(&their_reply)) {
+            (our_version, their_version) = (our.to_owned(), their.to_owned());
+        }
+        compared += 1;
+    }
+    assert!(compared > 150, "{compared} requests were compared");
+    stop(server);
+}

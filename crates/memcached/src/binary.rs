@@ -1,0 +1,359 @@
+//! The binary protocol.
+
+use crate::MEMCACHED_VERSION;
+use crate::item::{Count, Counted, Deleted, Put, Stored, WrongType};
+use crate::output::Output;
+use crate::running::{Ended, Running};
+use crate::stats;
+use crate::text::{count_args, flush_all, store_args, wrong_type};
+use ladon_kernel::request::outcome::Flow;
+use ladon_memcache::binary::{
+    Header, NOT_MADE, Packet, PacketError, Reply, opcode, status, text, write, write_head,
+};
+use ladon_memcache::{Mode, State};
+
+/// Runs one piece.
+///
+/// # Errors
+/// What to do about a piece that has not run.
+pub(crate) fn run(
+    running: &mut Running<'_, '_>,
+    state: &State,
+    piece: &[u8],
+    out: &mut Output<'_>,
+) -> Result<Flow, Flow> {
+    if matches!(state, State::SkipBinary(_)) {
+        return Ok(Flow::Continue);
+    }
+    let packet = match Packet::read(piece) {
+        Some(Ok(packet)) => packet,
+        Some(Err(PacketError::TooLarge(header))) => {
+            refuse(out, &header, status::TOO_LARGE, None);
+            return Ok(Flow::Continue);
+        }
+        Some(Err(PacketError::Invalid(header))) => {
+            refuse(out, &header, status::INVALID, None);
+            return Ok(Flow::Close);
+        }
+        None => return Ok(Flow::Close),
+    };
+    let header = packet.header;
+    let (code, is_quiet) = loud(header.opcode);
+    let is_login =
+        matches!(code, opcode::SASL_LIST | opcode::SASL_AUTH | opcode::SASL_STEP | opcode::VERSION);
+    if running.must_log_in() && !is_login {
+        refuse(out, &header, status::AUTH_ERROR, None);
+        // As memcached, which closes.
+        return Ok(Flow::Close);
+    }
+    if !is_well_formed(code, &packet) {
+        refuse(out, &header, status::INVALID, None);
+        return Ok(Flow::Close);
+    }
+    let ran = match code {
+        opcode::GET | opcode::GETK | opcode::GAT | opcode::GATK => {
+            get(running, &packet, code, is_quiet, out)
+        }
+        opcode::TOUCH => touch(running, &packet, out),
+        opcode::SET | opcode::ADD | opcode::REPLACE | opcode::APPEND | opcode::PREPEND => {
+            store(running, &packet, code, is_quiet, out)
+        }
+        opcode::DELETE => delete(running, &packet, is_quiet, out),
+        opcode::INCREMENT | opcode::DECREMENT => count(running, &packet, code, is_quiet, out),
+        opcode::QUIT => {
+            if !is_quiet {
+                ok(out, &header, b"");
+            }
+            return Ok(Flow::Close);
+        }
+        opcode::FLUSH => flush_all(running, i64::from(packet.extra_u32(0))).map(|()| {
+            if !is_quiet {
+                ok(out, &header, b"");
+            }
+        }),
+        opcode::NOOP | opcode::VERBOSITY => {
+            ok(out, &header, b"");
+            Ok(())
+        }
+        opcode::VERSION => {
+            ok(out, &header, MEMCACHED_VERSION.as_bytes());
+            Ok(())
+        }
+        opcode::STAT => stat(running, &packet, out),
+        opcode::SASL_LIST => {
+            ok(out, &header, b"PLAIN");
+            Ok(())
+        }
+        opcode::SASL_AUTH | opcode::SASL_STEP => {
+            log_in(running, &packet, out);
+            Ok(())
+        }
+        _ => {
+            refuse(out, &header, status::UNKNOWN_COMMAND, None);
+            Ok(())
+        }
+    };
+    match ran {
+        Ok(()) => {}
+        Err(Ended::Later(flow)) => return Err(flow),
+        Err(Ended::NotLoggedIn) => {
+            out.take_back();
+            refuse(out, &header, status::AUTH_ERROR, None);
+        }
+        Err(Ended::Refused(text)) => {
+            out.take_back();
+            let status = match text.split(' ').next() {
+                Some("OOM") => status::OUT_OF_MEMORY,
+                Some("NOPERM") => status::AUTH_ERROR,
+                _ => status::INTERNAL,
+            };
+            refuse(out, &header, status, Some(&text));
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// The request of a quiet one, and whether it is that.
+fn loud(code: u8) -> (u8, bool) {
+    match code {
+        opcode::GETQ => (opcode::GET, true),
+        opcode::GETKQ => (opcode::GETK, true),
+        opcode::GATQ => (opcode::GAT, true),
+        opcode::GATKQ => (opcode::GATK, true),
+        // SETQ, ADDQ, REPLACEQ, DELETEQ, INCREMENTQ, DECREMENTQ, QUITQ, FLUSHQ
+        opcode::SETQ..=0x18 => (code - opcode::SETQ + opcode::SET, true),
+        // APPENDQ
+        0x19 => (opcode::APPEND, true),
+        opcode::PREPENDQ => (opcode::PREPEND, true),
+        code => (code, false),
+    }
+}
+
+/// Whether a packet has the parts that its request asks for.
+fn is_well_formed(code: u8, packet: &Packet<'_>) -> bool {
+    let (extras, key, value) = (packet.extras.len(), packet.key.len(), packet.value.len());
+    match code {
+        opcode::GET | opcode::GETK => extras == 0 && key > 0 && value == 0,
+        opcode::GAT | opcode::GATK | opcode::TOUCH => extras == 4 && key > 0 && value == 0,
+        opcode::SET | opcode::ADD | opcode::REPLACE => extras == 8 && key > 0,
+        opcode::APPEND | opcode::PREPEND => extras == 0 && key > 0,
+        opcode::DELETE => extras == 0 && key > 0 && value == 0,
+        opcode::INCREMENT | opcode::DECREMENT => extras == 20 && key > 0 && value == 0,
+        opcode::QUIT | opcode::NOOP | opcode::VERSION | opcode::SASL_LIST => {
+            extras == 0 && key == 0 && value == 0
+        }
+        opcode::FLUSH => (extras == 0 || extras == 4) && key == 0 && value == 0,
+        opcode::VERBOSITY => extras == 4 && key == 0 && value == 0,
+        opcode::STAT => extras == 0 && value == 0,
+        opcode::SASL_AUTH | opcode::SASL_STEP => extras == 0 && key > 0,
+        _ => true,
+    }
+}
+
+fn ok(out: &mut Output<'_>, to: &Header, value: &[u8]) {
+    write(out.buffer(), to, &Reply { value, ..Reply::default() });
+}
+
+/// Answers with an error; in other words than memcached's, where they say more.
+fn refuse(out: &mut Output<'_>, to: &Header, status: u16, words: Option<&str>) {
+    let value = words.unwrap_or(text(status)).as_bytes();
+    write(out.buffer(), to, &Reply { status, value, ..Reply::default() });
+}
+
+fn get(
+    running: &mut Running<'_, '_>,
+    packet: &Packet<'_>,
+    code: u8,
+    is_quiet: bool,
+    out: &mut Output<'_>,
+) -> Result<(), Ended> {
+    let (key, header) = (packet.key, &packet.header);
+    let exptime = matches!(code, opcode::GAT | opcode::GATK).then(|| packet.extra_u32(0));
+    let (reading, touching) = ([&b"get"[..], key], [&b"getex"[..], key, b"ex", b"1"]);
+    let args = if exptime.is_some() { &touching[..] } else { &reading };
+    let found = running.on_key(args, |at| {
+        let found = at.read(true)?;
+        if let (Some(exptime), Some(_)) = (exptime, &found) {
+            at.touch(i64::from(exptime));
+        }
+        Ok(found)
+    })?;
+    let found = found.map_err(|WrongType| Ended::Refused(wrong_type()))?;
+    let shows_key = matches!(code, opcode::GETK | opcode::GATK);
+    let Some(found) = found else {
+        if !is_quiet {
+            let status = status::NOT_FOUND;
+            let (key, value) = match shows_key {
+                true => (key, &b""[..]),
+                false => (&b""[..], text(status).as_bytes()),
+            };
+            write(out.buffer(), header, &Reply { status, key, value, ..Reply::default() });
+        }
+        return Ok(());
+    };
+    let extras = found.head.flags.to_be_bytes();
+    let key = if shows_key { key } else { b"" };
+    let reply = Reply { cas: found.head.cas, extras: &extras, key, ..Reply::default() };
+    write_head(out.buffer(), header, &reply, found.value.len());
+    out.value(found.value);
+    Ok(())
+}
+
+fn touch(
+    running: &mut Running<'_, '_>,
+    packet: &Packet<'_>,
+    out: &mut Output<'_>,
+) -> Result<(), Ended> {
+    let exptime = i64::from(packet.extra_u32(0));
+    let args = [&b"expire"[..], packet.key, b"1"];
+    match running.on_key(&args, |at| at.touch(exptime))? {
+        true => ok(out, &packet.header, b""),
+        false => refuse(out, &packet.header, status::NOT_FOUND, None),
+    }
+    Ok(())
+}
+
+fn store(
+    running: &mut Running<'_, '_>,
+    packet: &Packet<'_>,
+    code: u8,
+    is_quiet: bool,
+    out: &mut Output<'_>,
+) -> Result<(), Ended> {
+    let header = &packet.header;
+    let mode = match code {
+        opcode::ADD => Mode::Add,
+        opcode::REPLACE => Mode::Replace,
+        opcode::APPEND => Mode::Append,
+        opcode::PREPEND => Mode::Prepend,
+        _ => Mode::Set,
+    };
+    let put = Put {
+        mode,
+        flags: packet.extra_u32(0),
+        exptime: i64::from(packet.extra_u32(4) as i32),
+        cas: (header.cas != 0).then_some(header.cas),
+        invalidates: false,
+        new_cas: None,
+        vivify: None,
+        wants_cas: !is_quiet,
+        value: packet.value,
+    };
+    let stored = running.on_key(&store_args(&put, packet.key), |at| at.store(&put))?;
+    let failed = match stored {
+        Stored::Stored { cas, .. } => {
+            if !is_quiet {
+                write(out.buffer(), header, &Reply { cas, ..Reply::default() });
+            }
+            return Ok(());
+        }
+        Stored::NotStored => match mode {
+            Mode::Add => status::EXISTS,
+            Mode::Replace => status::NOT_FOUND,
+            _ => status::NOT_STORED,
+        },
+        Stored::Exists => status::EXISTS,
+        Stored::NotFound => status::NOT_FOUND,
+        Stored::TooLarge => status::TOO_LARGE,
+        Stored::WrongType => return Err(Ended::Refused(wrong_type())),
+    };
+    refuse(out, header, failed, None);
+    Ok(())
+}
+
+fn delete(
+    running: &mut Running<'_, '_>,
+    packet: &Packet<'_>,
+    is_quiet: bool,
+    out: &mut Output<'_>,
+) -> Result<(), Ended> {
+    let header = &packet.header;
+    let cas = (header.cas != 0).then_some(header.cas);
+    match running.on_key(&[b"del", packet.key], |at| at.delete(cas))? {
+        Deleted::Deleted if is_quiet => {}
+        Deleted::Deleted => ok(out, header, b""),
+        Deleted::NotFound => refuse(out, header, status::NOT_FOUND, None),
+        Deleted::Exists => refuse(out, header, status::EXISTS, None),
+        Deleted::WrongType => return Err(Ended::Refused(wrong_type())),
+    }
+    Ok(())
+}
+
+fn count(
+    running: &mut Running<'_, '_>,
+    packet: &Packet<'_>,
+    code: u8,
+    is_quiet: bool,
+    out: &mut Output<'_>,
+) -> Result<(), Ended> {
+    let header = &packet.header;
+    let (initial, exptime) = (packet.extra_u64(8), packet.extra_u32(16));
+    let down = code == opcode::DECREMENT;
+    let count = Count {
+        delta: packet.extra_u64(0),
+        down,
+        cas: (header.cas != 0).then_some(header.cas),
+        new_cas: None,
+        exptime: None,
+        vivify: (exptime != NOT_MADE).then_some((initial, i64::from(exptime))),
+        wants_cas: !is_quiet,
+    };
+    match running.on_key(&count_args(packet.key, down), |at| at.count(&count))? {
+        Counted::Is { .. } if is_quiet => {}
+        Counted::Is { number, cas, .. } => {
+            let value = number.to_be_bytes();
+            write(out.buffer(), header, &Reply { cas, value: &value, ..Reply::default() });
+        }
+        Counted::NotFound => refuse(out, header, status::NOT_FOUND, None),
+        Counted::Exists => refuse(out, header, status::EXISTS, None),
+        Counted::NotANumber => refuse(out, header, status::NON_NUMERIC, None),
+        Counted::WrongType => return Err(Ended::Refused(wrong_type())),
+    }
+    Ok(())
+}
+
+/// A packet for each fact, and an empty one.
+fn stat(
+    running: &mut Running<'_, '_>,
+    packet: &Packet<'_>,
+    out: &mut Output<'_>,
+) -> Result<(), Ended> {
+    let header = &packet.header;
+    if packet.key == b"reset" {
+        stats::reset(running)?;
+        ok(out, header, b"");
+        return Ok(());
+    }
+    match stats::facts(running, packet.key)? {
+        Err(stats::NoStats::Unknown) => refuse(out, header, status::NOT_FOUND, None),
+        Err(stats::NoStats::Refused(why)) => {
+            refuse(out, header, status::NOT_FOUND, Some(why));
+        }
+        Ok(facts) => {
+            for (name, value) in &facts {
+                let (key, value) = (name.as_bytes(), value.as_bytes());
+                write(out.buffer(), header, &Reply { key, value, ..Reply::default() });
+            }
+            ok(out, header, b"");
+        }
+    }
+    Ok(())
+}
+
+/// SASL's PLAIN: `[authorized as] NUL user NUL password`.
+fn log_in(running: &mut Running<'_, '_>, packet: &Packet<'_>, out: &mut Output<'_>) {
+    let header = &packet.header;
+    let mut parts = packet.value.splitn(3, |&byte| byte == 0);
+    let (_, user, password) = (parts.next(), parts.next(), parts.next());
+    let is_in = match (packet.key, user, password) {
+        // There is one step, which is the first.
+        (b"PLAIN", Some(user), Some(password)) if header.opcode == opcode::SASL_AUTH => {
+            running.log_in(user, password)
+        }
+        _ => false,
+    };
+    match is_in {
+        true => ok(out, header, b"Authenticated"),
+        false => refuse(out, header, status::AUTH_ERROR, None),
+    }
+}

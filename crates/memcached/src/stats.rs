@@ -1,0 +1,295 @@
+//! `stats`, and the list of all keys: what Ladon has to say in memcached's names.
+//!
+//! Counters are the whole server's: a `GET` of Redis' protocol counts as a `get`. What memcached
+//! counts and Ladon does not is left out.
+
+use crate::MEMCACHED_VERSION;
+use crate::expiry::seconds_left;
+use crate::output::Output;
+use crate::running::{Ended, Running};
+use ladon_engine::{Keyspace, Locks, PARTITIONS, Scratch};
+use ladon_kernel::long::long_reply::LongReply;
+use ladon_kernel::long::slices::{Room, Slices};
+use ladon_kernel::node::Node;
+use ladon_kernel::shared::Shared;
+use ladon_record::{DbId, KeyHash, Lsn};
+use ladon_resp::Reply;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A name and its value.
+pub(crate) type Fact = (String, String);
+
+/// What there is no such thing of.
+pub(crate) enum NoStats {
+    /// memcached knows it no more than this.
+    Unknown,
+    /// memcached has it, and Ladon does not.
+    Refused(&'static str),
+}
+
+/// Runs `stats`.
+pub(crate) fn text(
+    running: &mut Running<'_, '_>,
+    of: &[u8],
+    out: &mut Output<'_>,
+) -> Result<(), Ended> {
+    if of == b"reset" {
+        reset(running)?;
+        out.line("RESET");
+        return Ok(());
+    }
+    match facts(running, of)? {
+        Ok(facts) => {
+            for (name, value) in facts {
+                out.line(&format!("STAT {name} {value}"));
+            }
+            out.line("END");
+        }
+        Err(NoStats::Unknown) => out.line("ERROR"),
+        Err(NoStats::Refused(why)) => out.line(why),
+    }
+    Ok(())
+}
+
+/// Sets the counters back to zero.
+pub(crate) fn reset(running: &mut Running<'_, '_>) -> Result<(), Ended> {
+    running.run(&[b"config", b"resetstat"], None, |ctx| ctx.node.reset_stats())
+}
+
+/// What `stats` with this argument says.
+pub(crate) fn facts(
+    running: &mut Running<'_, '_>,
+    of: &[u8],
+) -> Result<Result<Vec<Fact>, NoStats>, Ended> {
+    let word = of.split(|&byte| byte == b' ').next().unwrap_or_default();
+    Ok(Ok(match word {
+        b"" => general(running)?,
+        b"settings" => running.run(&[b"config", b"get", b"*"], None, |ctx| settings(ctx.node))?,
+        b"conns" => running.run(&[b"client", b"list"], None, |ctx| conns(ctx.node, ctx.now_ms))?,
+        b"items" | b"slabs" | b"sizes" => {
+            let keys = count_keys(running)?;
+            let node = running.thread.node;
+            match word {
+                b"items" => items(node, keys),
+                b"slabs" => slabs(node, keys),
+                _ => vec![("sizes_status".to_owned(), "disabled".to_owned())],
+            }
+        }
+        b"detail" => {
+            let why = "SERVER_ERROR stats detail: not supported; see HOTKEYS of RESP";
+            return Ok(Err(NoStats::Refused(why)));
+        }
+        b"cachedump" => {
+            let why = "SERVER_ERROR stats cachedump: not supported; use lru_crawler metadump all";
+            return Ok(Err(NoStats::Refused(why)));
+        }
+        _ => return Ok(Err(NoStats::Unknown)),
+    }))
+}
+
+fn fact(name: &str, value: impl ToString) -> Fact {
+    (name.to_owned(), value.to_string())
+}
+
+fn count_keys(running: &mut Running<'_, '_>) -> Result<usize, Ended> {
+    running.run(&[b"dbsize"], None, |ctx| {
+        let db = ctx.db();
+        ctx.tx().len(db)
+    })
+}
+
+/// Calls of commands of Redis, which requests of memcached count as.
+fn calls(node: &Node, names: &[&str]) -> u64 {
+    let ids = names.iter().filter_map(|name| node.table.find(name.as_bytes()));
+    ids.map(|id| node.total(|stats| stats.command(id).calls.get())).sum()
+}
+
+fn general(running: &mut Running<'_, '_>) -> Result<Vec<Fact>, Ended> {
+    let now_ms = running.thread.now_ms;
+    running.run(&[b"info"], None, |_| ())?;
+    let keys = count_keys(running)?;
+    let node = running.thread.node;
+    let settings = &node.settings;
+    Ok(vec![
+        fact("pid", std::process::id()),
+        fact("uptime", now_ms.saturating_sub(node.started_ms) / 1000),
+        fact("time", now_ms / 1000),
+        fact("version", MEMCACHED_VERSION),
+        fact("ladon_version", ladon_kernel::node::LADON_VERSION),
+        fact("pointer_size", usize::BITS),
+        fact("max_connections", settings.maxclients()),
+        fact("curr_connections", node.clients.count()),
+        fact("total_connections", node.total(|it| it.connections_received.get())),
+        fact("rejected_connections", node.rejected_connections.load(Relaxed)),
+        fact("cmd_get", calls(node, &["get", "getex"])),
+        fact("cmd_set", calls(node, &["set", "append"])),
+        fact("cmd_flush", calls(node, &["flushdb", "flushall"])),
+        fact("cmd_touch", calls(node, &["expire", "getex"])),
+        fact("get_hits", node.total(|it| it.keyspace_hits.get())),
+        fact("get_misses", node.total(|it| it.keyspace_misses.get())),
+        fact("get_expired", node.total(|it| it.expired_keys.get())),
+        fact("bytes_read", node.total(|it| it.net_input_bytes.get())),
+        fact("bytes_written", node.total(|it| it.net_output_bytes.get())),
+        fact("limit_maxbytes", settings.maxmemory()),
+        fact("accepting_conns", 1),
+        fact("threads", settings.io_threads()),
+        fact("bytes", node.data_memory()),
+        fact("curr_items", keys),
+        fact("evictions", node.total(|it| it.evicted_keys.get())),
+    ])
+}
+
+fn settings(node: &Node) -> Vec<Fact> {
+    let settings = &node.settings;
+    vec![
+        fact("maxbytes", settings.maxmemory()),
+        fact("maxconns", settings.maxclients()),
+        fact("num_threads", settings.io_threads()),
+        fact("item_size_max", settings.proto_max_bulk_len()),
+        fact("cas_enabled", "yes"),
+        fact("auth_enabled_sasl", if node.requires_login() { "yes" } else { "no" }),
+        fact("auth_enabled_ascii", if node.requires_login() { "yes" } else { "no" }),
+        fact("tcp_backlog", settings.tcp_backlog()),
+        fact("flush_enabled", "yes"),
+        fact("binding_protocol", "auto-negotiate"),
+    ]
+}
+
+fn conns(node: &Node, now_ms: u64) -> Vec<Fact> {
+    /// More connections would make a reply that nobody reads.
+    const SHOWN_MAX: usize = 4096;
+    let clients = node.clients.list();
+    let shown = clients.iter().take(SHOWN_MAX);
+    let facts = shown.flat_map(|client| {
+        let idle = now_ms.saturating_sub(client.last_active_ms.load(Relaxed)) / 1000;
+        let kind = if client.unix { "unix" } else { "tcp" };
+        [
+            (format!("{}:addr", client.fd), format!("{kind}:{}", client.addr)),
+            (format!("{}:listen_addr", client.fd), format!("{kind}:{}", client.laddr)),
+            (format!("{}:secs_since_last_cmd", client.fd), idle.to_string()),
+        ]
+    });
+    facts.collect()
+}
+
+/// All items are of one class: memory is not kept in slabs of one size of item.
+const CLASS: usize = 1;
+
+fn items(node: &Node, keys: usize) -> Vec<Fact> {
+    if keys == 0 {
+        return Vec::new();
+    }
+    let evicted = node.total(|it| it.evicted_keys.get());
+    vec![
+        fact(&format!("items:{CLASS}:number"), keys),
+        fact(&format!("items:{CLASS}:mem_requested"), node.data_memory()),
+        fact(&format!("items:{CLASS}:evicted"), evicted),
+    ]
+}
+
+fn slabs(node: &Node, keys: usize) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    if keys != 0 {
+        facts.push(fact(&format!("{CLASS}:used_chunks"), keys));
+        facts.push(fact(&format!("{CLASS}:mem_requested"), node.data_memory()));
+    }
+    facts.push(fact("active_slabs", usize::from(keys != 0)));
+    facts.push(fact("total_malloced", node.data_memory() + node.keyspace.slack_bytes()));
+    facts
+}
+
+/// `lru_crawler metadump`: a line for each item.
+pub(crate) fn dump(running: &mut Running<'_, '_>, out: &mut Output<'_>) -> Result<(), Ended> {
+    let dump = running.run(&[b"scan", b"0"], None, |ctx| Dump {
+        keyspace: Arc::clone(&ctx.node.keyspace),
+        shared: Arc::clone(ctx.node.shared()),
+        scratch: Scratch::default(),
+        db: ctx.db(),
+        partition: 0,
+        from: KeyHash(0),
+        depends: Lsn::ZERO,
+        is_ended: false,
+    })?;
+    out.go_on_with(LongReply::of_another_protocol(Box::new(dump), running.thread.now_ms));
+    Ok(())
+}
+
+/// The list of all items, a few at a time.
+struct Dump {
+    keyspace: Arc<Keyspace>,
+    shared: Arc<Shared>,
+    scratch: Scratch,
+    db: DbId,
+    partition: usize,
+    from: KeyHash,
+    depends: Lsn,
+    is_ended: bool,
+}
+
+/// Buckets of the table that are looked at under one lock.
+const BUCKETS_AT_ONCE: usize = 32;
+
+impl Slices for Dump {
+    fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
+        let now_ms = self.shared.clock.unix_ms();
+        // What has expired is hidden, and removed by others.
+        self.scratch.read_only = true;
+        while self.partition < PARTITIONS {
+            if !room.take(reply) {
+                return true;
+            }
+            let is_busy = |partition| self.shared.scripts.running.is_held(partition);
+            let locks = Locks::Partition(self.partition);
+            let Some(mut tx) =
+                self.keyspace.begin_or_busy(locks, &mut self.scratch, now_ms, is_busy)
+            else {
+                return true;
+            };
+            let rules = self.keyspace.access_rules().at(now_ms);
+            let mut lines = Vec::new();
+            let next = tx.scan(self.db, self.partition, self.from, BUCKETS_AT_ONCE, |entry| {
+                lines.extend_from_slice(b"key=");
+                write_escaped(entry.key(), &mut lines);
+                let left = match seconds_left(entry.expire_at(), now_ms) {
+                    -1 => -1,
+                    left => (now_ms / 1000) as i64 + left,
+                };
+                let used =
+                    (now_ms / 1000).saturating_sub(u64::from(rules.idle_seconds(entry.access())));
+                let (cas, bytes) = (entry.item().cas, entry.bytes());
+                let facts = format!(" exp={left} la={used} cas={cas} cls={CLASS} size={bytes}\n");
+                lines.extend_from_slice(facts.as_bytes());
+            });
+            let (depends, _) = tx.commit(|_| Lsn::ZERO);
+            self.depends = self.depends.max(depends);
+            reply.raw(&lines);
+            match next {
+                Some(next) => self.from = next,
+                None => {
+                    self.partition += 1;
+                    let bits = PARTITIONS.trailing_zeros();
+                    self.from = KeyHash((self.partition as u64) << (64 - bits));
+                }
+            }
+        }
+        if !std::mem::replace(&mut self.is_ended, true) {
+            reply.raw(b"END\r\n");
+        }
+        false
+    }
+
+    fn depends(&self) -> Lsn {
+        self.depends
+    }
+}
+
+/// Appends a key as in a URI.
+fn write_escaped(key: &[u8], out: &mut Vec<u8>) {
+    for &byte in key {
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' => out.push(byte),
+            _ => out.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+        }
+    }
+}
