@@ -179,7 +179,7 @@ impl At<'_, '_, '_> {
             Err(WrongType) if put.mode == Mode::Set && put.cas.is_none() => None,
             Err(WrongType) => return Stored::WrongType,
         };
-        let mut stale = false;
+        let mut replaced_stale = None;
         match (put.mode, &found) {
             (Mode::Add, Some(_)) => return Stored::NotStored,
             (Mode::Replace, None) if put.cas.is_none() => return Stored::NotStored,
@@ -189,23 +189,29 @@ impl At<'_, '_, '_> {
         if let Some(cas) = put.cas
             && put.mode != Mode::Add
         {
-            let Some((head, _)) = found else { return Stored::NotFound };
+            let Some((head, expire_at)) = found else { return Stored::NotFound };
             if !is_same(head, cas) {
                 // A version that nobody has asked for is newer than any that somebody has.
-                stale = put.invalidates && (head.cas == 0 || cas < head.cas);
-                if !stale {
+                let is_older = cas != 0 && (head.cas == 0 || cas < head.cas);
+                if !(put.invalidates && is_older) {
                     return Stored::Exists;
                 }
+                replaced_stale = Some((head.won, expire_at));
             }
         }
         let bytes = put.value.len();
-        match Expiry::of(put.exptime, self.now_ms) {
+        let mut head = self.new_head(put.flags, put.new_cas);
+        let mut expiry = Expiry::of(put.exptime, self.now_ms);
+        if let Some((won, expire_at)) = replaced_stale {
+            // The value is another one, and is still to be made again, by whoever has won that.
+            (head.stale, head.won, expiry) = (true, won, Expiry::At(expire_at));
+        }
+        match expiry {
             Expiry::Gone => {
                 self.remove();
                 Stored::Stored { cas: 0, bytes }
             }
             Expiry::At(expire_at) => {
-                let head = ItemHead { stale, ..self.new_head(put.flags, put.new_cas) };
                 self.put(put.value, expire_at, head, "set");
                 if expire_at != 0 {
                     self.tx.notify(EventClass::GENERIC, "expire", self.db, self.key);

@@ -51,6 +51,10 @@ fn head(out: &mut Output<'_>, code: &str, flags: &Flags<'_>, facts: Option<Facts
             (Shown::Key, _) => {
                 out.raw(" k");
                 flags.write_key(out.buffer());
+                if flags.is_base64 {
+                    // So that clients know how it is written.
+                    out.raw(" b");
+                }
                 continue;
             }
             (_, None) => continue,
@@ -61,10 +65,6 @@ fn head(out: &mut Output<'_>, code: &str, flags: &Flags<'_>, facts: Option<Facts
             (Shown::TimeToLive, Some(facts)) => format!(" t{}", facts.left),
         };
         out.raw(number);
-    }
-    // With the key, so that clients know how it is written.
-    if flags.is_base64 && flags.shown().any(|shown| shown == Shown::Key) {
-        out.raw(" b");
     }
 }
 
@@ -312,7 +312,7 @@ fn count(
     };
     let number = number.to_string();
     let facts = Some(Facts { bytes: number.len(), ..facts });
-    match flags.value {
+    match flags.value && !flags.quiet {
         true => {
             head(out, &format!("VA {}", number.len()), flags, facts);
             out.raw("\r\n");

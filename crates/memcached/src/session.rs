@@ -10,7 +10,7 @@ use ladon_kernel::node::Node;
 use ladon_kernel::request::outcome::{Flow, Outcome};
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_memcache::frame::{self, LOGIN_BYTES_MAX};
-use ladon_memcache::{Framed, Limits, State, StreamError};
+use ladon_memcache::{Framed, Limits, State};
 use ladon_record::Lsn;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -81,10 +81,8 @@ pub fn execute(
     let next = session.ahead.pop_front().unwrap_or(State::Text);
     let limits = Limits { value_bytes_max: u64::MAX };
     let mut output = Output::new(out);
-    if let Framed::Invalid(error) = frame::frame(&state, piece, limits) {
-        if error == StreamError::LineTooLong {
-            output.line("CLIENT_ERROR line too long");
-        }
+    if let Framed::Invalid(_) = frame::frame(&state, piece, limits) {
+        // As memcached, without a word.
         return output.end(Lsn::ZERO, Flow::Close, now_ms);
     }
     let mut running = Running { thread, client, depends: Lsn::ZERO };

@@ -106,7 +106,7 @@ fn requests_cut_anywhere_and_garbage_are_survived() {
     // A line without an end, and a value that is too long, which is skipped.
     let mut client = node.connect();
     client.send(vec![b'a'; 5000]);
-    assert_eq!(client.rest(), b"CLIENT_ERROR line too long\r\n");
+    assert_eq!(client.rest(), b"");
     let mut client = node.connect();
     let long = vec![b'x'; (1 << 20) + 1];
     client.send([format!("set k 0 0 {}\r\n", long.len()).as_bytes(), &long, b"\r\n"].concat());
