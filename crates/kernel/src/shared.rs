@@ -84,6 +84,9 @@ pub struct Shared {
     pub cluster: Option<Arc<dyn Cluster>>,
     /// Other members that the leader of a cluster has heard of within `min-replicas-max-lag`.
     pub good_replicas: AtomicU64,
+    /// When all keys of database 0 are to be removed, because a client of memcached's protocol has asked
+    /// for it; Unix milliseconds, 0 for never.
+    pub flush_at_ms: AtomicU64,
     /// The node's place in its cluster.
     pub role: RoleCell,
     pause: Pause,
@@ -232,6 +235,7 @@ impl Shared {
             io_backend: parts.io_backend,
             cluster: None,
             good_replicas: AtomicU64::new(0),
+            flush_at_ms: AtomicU64::new(0),
             role: RoleCell::default(),
             pause,
             active_expire: std::sync::atomic::AtomicBool::new(true),

@@ -13,6 +13,7 @@
 //! ([`ladon_kernel::request::on_behalf`]): rights, admission, events and statistics are that command's.
 
 mod binary;
+mod delayed_flush;
 mod expiry;
 mod item;
 mod meta;
@@ -23,6 +24,7 @@ mod session;
 mod stats;
 mod text;
 
+pub use delayed_flush::flush_if_due;
 pub use piece::{first_key, is_quick, may_write};
 pub use session::{Piece, Session, execute, gives_up};
 

@@ -1,5 +1,6 @@
 //! A connection's state, and the way of each piece of its input.
 
+use crate::delayed_flush::flush_if_due;
 use crate::output::Output;
 use crate::running::{Ended, Running};
 use crate::{binary, text};
@@ -77,6 +78,7 @@ pub fn execute(
     out: &mut Vec<u8>,
 ) -> Outcome {
     let now_ms = thread.now_ms;
+    flush_if_due(thread);
     let state = std::mem::take(&mut session.state);
     let next = session.ahead.pop_front().unwrap_or(State::Text);
     let limits = Limits { value_bytes_max: u64::MAX };

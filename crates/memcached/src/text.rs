@@ -1,5 +1,6 @@
 //! The text protocol.
 
+use crate::expiry::Expiry;
 use crate::item::{Count, Counted, Deleted, Put, Stored, WrongType};
 use crate::output::Output;
 use crate::running::{Ended, Running, in_words_of_memcached};
@@ -8,6 +9,7 @@ use crate::{MEMCACHED_VERSION, meta, stats};
 use ladon_kernel::request::outcome::Flow;
 use ladon_memcache::request::{KeyList, error, keys};
 use ladon_memcache::{Mode, Request, State, Store};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What is said of a key with a value of another type.
 pub(crate) const WRONG_TYPE: &str = "SERVER_ERROR the key holds a value of another type";
@@ -178,15 +180,19 @@ fn run_other(running: &mut Running<'_, '_>, request: Request<'_>, out: &mut Outp
     Ok(())
 }
 
-/// Deletes all items, now.
+/// Deletes all items, now or at that time.
 pub(crate) fn flush_all(running: &mut Running<'_, '_>, exptime: i64) -> Ran {
-    if exptime > 0 {
-        let text = "flush_all with a delay is not supported; without one, it works";
-        return Err(Ended::Refused(text.to_owned()));
-    }
     running.run(&[b"flushdb"], None, |ctx| {
-        let db = ctx.db();
-        ctx.tx().flush(db);
+        let at_ms = match Expiry::of(exptime, ctx.now_ms) {
+            Expiry::At(at_ms) => at_ms,
+            Expiry::Gone => 0,
+        };
+        // The last one counts.
+        ctx.node.flush_at_ms.store(at_ms, Relaxed);
+        if at_ms == 0 {
+            let db = ctx.db();
+            ctx.tx().flush(db);
+        }
     })
 }
 

@@ -113,6 +113,7 @@ impl Worker {
             eviction_ns: interval_ms * 250_000,
         };
         self.keep_house();
+        ladon_memcached::flush_if_due(&mut thread_parts!(self));
         let is_evicting = self.log.is_backlogged() || self.housekeeping.eviction_ns != 0;
         self.look_at_connections();
         self.look_at_transactions();

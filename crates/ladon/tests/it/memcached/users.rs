@@ -30,10 +30,10 @@ fn status(client: &mut Memcached) -> u16 {
 
 #[test]
 fn who_has_to_log_in_does_so_with_a_set() {
-    let node = Node::new(&["--requirepass", "secret"]);
+    let node = Node::new(&[]);
     let server = node.start();
     let mut redis = server.connect().expect("connects");
-    assert_eq!(call(&mut redis, &["AUTH", "secret"]), ok());
+    assert_eq!(call(&mut redis, &["CONFIG", "SET", "requirepass", "secret"]), ok());
     let words = ["ACL", "SETUSER", "bob", "on", ">pw", "~b:*", "+get", "+set", "+incrby"];
     assert_eq!(call(&mut redis, &words), ok());
     let mut client = node.connect();
@@ -66,8 +66,10 @@ fn who_has_to_log_in_does_so_with_a_set() {
 #[test]
 fn sasl_logs_in_over_the_binary_protocol() {
     const AUTH_ERROR: u16 = 0x20;
-    let node = Node::new(&["--requirepass", "secret"]);
+    let node = Node::new(&[]);
     let server = node.start();
+    let mut redis = server.connect().expect("connects");
+    assert_eq!(call(&mut redis, &["CONFIG", "SET", "requirepass", "secret"]), ok());
     let mut client = node.connect();
     client.send(packet(0x20, ""));
     assert_eq!(status(&mut client), 0);
