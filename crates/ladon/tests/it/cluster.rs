@@ -196,6 +196,15 @@ fn told(reply: &Value) -> String {
     }
 }
 
+/// Says stop even if the thread that holds it panics.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 fn quorum(client: &mut Client) {
     assert_eq!(call(client, &["CLIENT", "GATE", "quorum"]), ok());
 }
@@ -502,6 +511,8 @@ fn members_change_and_leaders_hand_over_without_loss() {
             }
             (least, most)
         });
+        // The writer ends whatever becomes of this thread: the scope waits for it.
+        let stopping = StopOnDrop(&stop);
         for _ in 0..3 {
             let ran = nodes.cluster(&["failover", &first, "--timeout", "90"]);
             assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -509,7 +520,7 @@ fn members_change_and_leaders_hand_over_without_loss() {
         let ran =
             nodes.cluster(&["replace-node", &first, &first, &nodes.address(3), "--timeout", "90"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        stop.store(true, Relaxed);
+        drop(stopping);
         let (least, most) = writer.join().expect("no count was lost");
         let leader = nodes.leader(&[1, 2, 3]);
         let count = call(&mut nodes.client(leader), &["GET", "count"]);
