@@ -35,12 +35,14 @@ pub struct GroupLog {
     clock: Arc<dyn Clock>,
     writers: Arc<dyn Writers>,
     inner: Mutex<Inner>,
+    /// Changed by whoever has `inner`, and never held while anything else is waited for: threads that
+    /// serve clients look into it, and [`Writers::stop`] waits for those.
+    index: Mutex<Index>,
     planted: Planted,
 }
 
 struct Inner {
     appender: Appender,
-    index: Index,
     state: GroupState,
     /// What waits for the disk, in the order of positions.
     waiting: VecDeque<(Lsn, OnDurable)>,
@@ -130,9 +132,8 @@ impl GroupLog {
         log.begin_entries().map_err(io::Error::other)?;
         let (appender, pin) = (log.appender(), log.pin(index.begin()));
         let waiting = VecDeque::new();
-        let inner = Inner { appender, index, state, waiting, woken: None, pin };
-        let inner = Mutex::new(inner);
-        Ok(GroupLog { log, clock, writers, inner, planted })
+        let inner = Mutex::new(Inner { appender, state, waiting, woken: None, pin });
+        Ok(GroupLog { log, clock, writers, inner, index: Mutex::new(index), planted })
     }
 
     /// The log itself.
@@ -142,27 +143,27 @@ impl GroupLog {
 
     /// End of the last entry: what is behind it in the log is in none.
     pub fn end(&self) -> Lsn {
-        self.inner.lock().index.end()
+        self.index.lock().end()
     }
 
     /// Where the first entry that is here begins: what is in front of it is committed.
     pub fn begin(&self) -> Lsn {
-        self.inner.lock().index.begin()
+        self.index.lock().begin()
     }
 
     /// See [`Index::lacks_begin`].
     pub fn lacks_begin(&self) -> bool {
-        self.inner.lock().index.lacks_begin()
+        self.index.lock().lacks_begin()
     }
 
     /// End of an entry that is here.
     pub fn end_of(&self, index: u64) -> Option<Lsn> {
-        self.inner.lock().index.end_of(index)
+        self.index.lock().end_of(index)
     }
 
     /// The entry in which a position is, if that is here.
     pub fn covering(&self, lsn: Lsn) -> Option<EntryId> {
-        self.inner.lock().index.covering(lsn)
+        self.index.lock().covering(lsn)
     }
 
     /// What a checkpoint holds of the group's log: the entry that covers it, which is committed, and
@@ -172,7 +173,7 @@ impl GroupLog {
     /// What the disk says.
     pub fn snapshot(&self) -> io::Result<Option<(EntryId, MembersChange)>> {
         let Some(checkpoint) = self.log.last_checkpoint() else { return Ok(None) };
-        let covering = self.inner.lock().index.covering(checkpoint.newest);
+        let covering = self.index.lock().covering(checkpoint.newest);
         let Some(id) = covering else { return Ok(None) };
         Ok(self.members_at(id)?.map(|members| (id, members)))
     }
@@ -185,9 +186,9 @@ impl GroupLog {
     pub fn begin_copy(&self) -> io::Result<(LogCopy, EntryId, MembersChange)> {
         let mut last = None;
         let copy = self.log.begin_copy_until(|newest| {
-            let inner = self.inner.lock();
-            last = inner.index.covering(newest).filter(|_| newest > Lsn::ZERO);
-            let end = last.and_then(|last| inner.index.end_of(last.index));
+            let index = self.index.lock();
+            last = index.covering(newest).filter(|_| newest > Lsn::ZERO);
+            let end = last.and_then(|last| index.end_of(last.index));
             end.unwrap_or(newest)
         });
         let copy = copy.map_err(io::Error::other)?;
@@ -224,7 +225,8 @@ impl GroupLog {
     /// What the disk says.
     pub fn members_at(&self, applied: EntryId) -> io::Result<Option<MembersChange>> {
         let mut inner = self.inner.lock();
-        if let Some(change) = inner.index.members_upto(applied) {
+        let known = self.index.lock().members_upto(applied);
+        if let Some(change) = known {
             if inner.state.changes().first() != Some(&change) {
                 inner.state.save_change(change.clone())?;
             }
@@ -262,12 +264,12 @@ impl GroupLog {
     }
 
     /// What is behind the last entry was this node's own, and never an entry.
-    fn follow(&self, inner: &Inner) -> io::Result<()> {
+    fn follow(&self) -> io::Result<()> {
         if !self.log.is_follower() {
             self.writers.stop();
             self.log.set_follower(true);
         }
-        let end = inner.index.end();
+        let end = self.end();
         if self.log.reserved() > end {
             self.log.cut_after(end).map_err(io::Error::other)?;
             self.writers.was_cut(end);
@@ -278,8 +280,8 @@ impl GroupLog {
 
 impl ExtentLog for GroupLog {
     fn bounds(&self) -> (Option<EntryId>, Option<EntryId>) {
-        let inner = self.inner.lock();
-        (inner.index.purged(), inner.index.last())
+        let index = self.index.lock();
+        (index.purged(), index.last())
     }
 
     fn append_entry(&self, id: EntryId, payload: &Payload) -> io::Result<Extent> {
@@ -291,7 +293,7 @@ impl ExtentLog for GroupLog {
         inner.appender.publish();
         // If it cannot be written now, the log's writer tries again.
         let _ = self.log.write_published();
-        let extent = inner.index.push(id, payload, end);
+        let extent = self.index.lock().push(id, payload, end);
         if matches!(payload, Payload::Blank) {
             self.writers.may_begin(id);
         }
@@ -301,12 +303,12 @@ impl ExtentLog for GroupLog {
     fn append_frames(&self, entry: Entry) -> io::Result<Extent> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
-        self.follow(inner)?;
+        self.follow()?;
         let appended = self.log.append_frames(&mut inner.appender, &entry.frames);
         let end = appended.map_err(io::Error::other)?;
         // As above.
         let _ = self.log.write_published();
-        Ok(inner.index.push(entry.id, &entry.payload, end))
+        Ok(self.index.lock().push(entry.id, &entry.payload, end))
     }
 
     fn is_written(&self, lsn: Lsn) -> bool {
@@ -327,9 +329,9 @@ impl ExtentLog for GroupLog {
 
     fn truncate_after(&self, last: Option<EntryId>) -> io::Result<()> {
         let mut inner = self.inner.lock();
-        inner.index.truncate_after(last);
-        self.follow(&inner)?;
-        let end = inner.index.end();
+        self.index.lock().truncate_after(last);
+        self.follow()?;
+        let end = self.end();
         // Whoever waits for an entry that is gone waits for nothing.
         inner.waiting.retain(|(lsn, _)| *lsn <= end);
         Ok(())
@@ -337,17 +339,21 @@ impl ExtentLog for GroupLog {
 
     fn purge(&self, upto: EntryId) -> io::Result<()> {
         let mut inner = self.inner.lock();
-        inner.index.purge(upto);
-        inner.pin = self.log.pin(inner.index.begin());
+        let begin = {
+            let mut index = self.index.lock();
+            index.purge(upto);
+            index.begin()
+        };
+        inner.pin = self.log.pin(begin);
         Ok(())
     }
 
     fn entries(&self, from: u64, until: u64) -> io::Result<Vec<StoredEntry>> {
-        let inner = self.inner.lock();
-        let last = inner.index.last().map_or(0, |last| last.index + 1);
-        let entry = |index| {
-            inner.index.entry(index).ok_or_else(|| {
-                let text = format!("the entry {index} of the group is not in the log any more");
+        let index = self.index.lock();
+        let last = index.last().map_or(0, |last| last.index + 1);
+        let entry = |at| {
+            index.entry(at).ok_or_else(|| {
+                let text = format!("the entry {at} of the group is not in the log any more");
                 io::Error::new(io::ErrorKind::NotFound, text)
             })
         };
@@ -368,7 +374,8 @@ impl ExtentLog for GroupLog {
     fn save_committed(&self, committed: Option<EntryId>) -> io::Result<()> {
         let mut inner = self.inner.lock();
         let Some(id) = committed else { return Ok(()) };
-        match inner.index.entry(id.index) {
+        let entry = self.index.lock().entry(id.index);
+        match entry {
             Some(entry) if entry.id == id => inner.state.save_committed(id, entry.extent.to),
             // Committed, but not here yet; or purged, and so known to be committed anyway.
             _ => Ok(()),
@@ -376,9 +383,9 @@ impl ExtentLog for GroupLog {
     }
 
     fn committed(&self) -> io::Result<Option<EntryId>> {
-        let inner = self.inner.lock();
-        let noted = inner.state.committed().map(|(id, _)| id);
+        let noted = self.inner.lock().state.committed().map(|(id, _)| id);
+        let index = self.index.lock();
         // What a power cut took back is not here.
-        Ok(noted.filter(|id| inner.index.id(id.index) == Some(*id)).max(inner.index.purged()))
+        Ok(noted.filter(|id| index.id(id.index) == Some(*id)).max(index.purged()))
     }
 }

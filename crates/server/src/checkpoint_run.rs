@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 
 /// Up to where the data has the log, at a node that follows others.
 pub trait Applied: Send + Sync {
-    /// Runs `save` while no record of another node is applied. It gets the position that the data is
-    /// at; `None`: the log's end, since the node writes itself.
-    fn while_still(&self, save: &mut dyn FnMut(Option<Lsn>));
+    /// Runs `save` while no record of another node is applied. It gets what tells the position that the
+    /// data is at: the end of a record, also where the node writes itself. What the node only marks in
+    /// its log, another leader may put an entry in the place of, and a start would look in vain for a
+    /// frame that begins there.
+    fn while_still(&self, save: &mut dyn FnMut(&dyn Fn() -> Lsn));
 
     /// Where a checkpoint begins that is made now: in front of the last entry that the data has. A start
     /// reads what is behind, and has to find an entry there that covers the checkpoint, even if nothing
@@ -195,9 +197,9 @@ fn at_position<R>(
 ) -> R {
     let Some(applied) = applied else { return save(&|| log.reserved()) };
     let (mut save, mut saved) = (Some(save), None);
-    applied.while_still(&mut |at| {
+    applied.while_still(&mut |position| {
         if let Some(save) = save.take() {
-            saved = Some(save(&|| at.unwrap_or_else(|| log.reserved())));
+            saved = Some(save(position));
         }
     });
     match saved {

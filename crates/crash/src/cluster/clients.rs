@@ -36,6 +36,15 @@ struct Thing {
     value: AtomicU64,
 }
 
+/// Ends the clients when it is dropped.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 /// What clients do while faults happen.
 pub(crate) struct Work<'a> {
     nodes: &'a Nodes,
@@ -110,8 +119,11 @@ impl<'a> Work<'a> {
         thread::scope(|threads| {
             let run = |client| threads.spawn(move || self.follow_leader(client, seed));
             let running: Vec<_> = (0..clients).map(run).collect();
-            let done = meanwhile();
-            self.over.store(true, Relaxed);
+            let done = {
+                // The scope waits for the clients, also if this thread panics.
+                let _over = Over(&self.over);
+                meanwhile()
+            };
             for client in running {
                 client.join().map_err(|_| "a client panicked")??;
             }

@@ -58,14 +58,12 @@ pub fn failovers(shape: &Shape, kills: u64) -> Result<Failovers, String> {
     let (acknowledged, highest) = (Mutex::new(Vec::new()), AtomicU64::new(0));
     let work = |node| {
         while !over.load(Relaxed) {
-            if write(&nodes, node, |count| {
+            let counted = |count| {
                 highest.fetch_max(count, Relaxed);
                 let mut times = acknowledged.lock().unwrap_or_else(|it| it.into_inner());
                 times.push(began.elapsed());
-                !over.load(Relaxed)
-            })
-            .is_none()
-            {
+            };
+            if write(&nodes, node, &over, counted).is_none() {
                 sleep(RETRY);
             }
         }
@@ -112,16 +110,22 @@ pub fn failovers(shape: &Shape, kills: u64) -> Result<Failovers, String> {
     Ok(Failovers { times, shape: shape.clone() })
 }
 
-/// Counts at a node as long as that goes. `None`: it does not.
-fn write(nodes: &Nodes, node: usize, mut seen: impl FnMut(u64) -> bool) -> Option<()> {
+/// Counts at a node until it is over. `None`: the node does not go on.
+fn write(
+    nodes: &Nodes,
+    node: usize,
+    over: &AtomicBool,
+    mut counted: impl FnMut(u64),
+) -> Option<()> {
     let mut client = connect(nodes.address(node), PATIENCE).ok()?;
     client.call(&["CLIENT", "GATE", "quorum"]).ok()?;
-    loop {
+    while !over.load(Relaxed) {
         match client.call(&["INCR", "count"]).ok()? {
-            Value::Integer(count) if !seen(count as u64) => return Some(()),
-            Value::Integer(_) => {}
+            Value::Integer(count) => counted(count as u64),
+            // It follows.
             Value::Error(_) => sleep(RETRY),
             _ => return None,
         }
     }
+    Some(())
 }

@@ -10,7 +10,7 @@ mod screen;
 use crate::exit::Exit;
 use crate::{cli, output, running_server};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use node::{Facts, Node, Status};
+use node::{Facts, NoAnswer, Node, Status};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::thread;
@@ -21,6 +21,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// In a node's refusal of what only a leader does.
 const LEADS_NOT: &str = "does not lead its cluster";
+
+/// In a node's answer to an order that goes on.
+const GOES_ON: &str = "and may still be";
+
+/// In a leader's refusal to hand over to whom it cannot.
+const CANNOT_LEAD: &str = "no such voting member";
 
 /// The command line.
 pub fn command() -> Command {
@@ -138,6 +144,10 @@ fn refused(error: String) -> Failure {
     (Exit::Refused, error)
 }
 
+fn unanswered(error: NoAnswer) -> Failure {
+    refused(error.text())
+}
+
 fn wrong(error: impl Into<String>) -> Failure {
     (Exit::Usage, error.into())
 }
@@ -238,21 +248,27 @@ impl Work {
                 return Ok(Some(Ok(())));
             }
             match leader.order(words) {
-                // Another one may, or the same one after a moment.
-                Err(error) if error.contains(LEADS_NOT) => Err(error),
-                Err(error) if error.contains("BGSAVE") => {
+                // It has happened, or another one may, or the same one after a moment.
+                Err(NoAnswer::Silent(error)) => Err(error),
+                Err(NoAnswer::Refused(error))
+                    if error.contains(LEADS_NOT) || error.contains(GOES_ON) =>
+                {
+                    Err(error)
+                }
+                Err(NoAnswer::Refused(error)) if error.contains("BGSAVE") => {
                     // One may be under way, and another one is needed if it is too old.
                     has_asked = has_asked || leader.save().is_ok();
                     Err(error)
                 }
-                Err(error) => Ok(Some(Err(refused(error)))),
+                Err(error) => Ok(Some(Err(refused(error.text())))),
                 Ok(_) => Ok(Some(Ok(()))),
             }
         })?
     }
 
     fn show(&self) -> Result<(), Failure> {
-        let asked = self.node.status().map_err(refused)?;
+        let at = self.node.address();
+        let asked = self.wait(&format!("what {at} says"), || self.node.status().map(Some))?;
         let leading = asked.leader().map(|leader| self.node.at(leader.text("client")));
         let by_leader = leading.and_then(|leader| leader.status().ok());
         let shown = by_leader.filter(Status::leads).unwrap_or(asked);
@@ -296,7 +312,7 @@ impl Work {
             }
         }
         let id = format!("{:016x}{:016x}", ladon_server::random_u64(), ladon_server::random_u64());
-        self.node.order(&["CREATE", &id]).map_err(refused)?;
+        self.node.order(&["CREATE", &id]).map_err(unanswered)?;
         eprintln!("{} is the first member of cluster {id}", self.node.address());
         nodes.iter().skip(1).try_for_each(|address| self.add(address, Kind::Voter))
     }
@@ -309,8 +325,8 @@ impl Work {
         let told = new.status().map_err(refused)?;
         let member = match (told.own.text("cluster"), told.own.number("member")) {
             ("", _) => {
-                let number = leader.order(&["NUMBER"]).map_err(refused)?;
-                new.order(&["JOIN", id, &number]).map_err(refused)?;
+                let number = leader.order(&["NUMBER"]).map_err(unanswered)?;
+                new.order(&["JOIN", id, &number]).map_err(unanswered)?;
                 number
             }
             // It joined, and was perhaps not added.
@@ -376,17 +392,34 @@ impl Work {
         Ok(())
     }
 
+    /// Another member leads afterwards. Whatever happens to an order meanwhile, what counts is who leads.
     fn fail_over(&self, to: Option<&str>) -> Result<(), Failure> {
-        let (leader, cluster) = self.leader()?;
+        let cluster = self.leader()?.1;
+        let before = cluster.own.number("member");
         let to = to.map(|who| self.number_of(&cluster, who)).transpose()?;
-        let told = match to {
-            Some(to) if cluster.own.number("member") == Some(to) => {
-                format!("member {to} leads already")
+        if to.is_some() && before == to {
+            eprintln!("member {} leads already", before.unwrap_or_default());
+            return Ok(());
+        }
+        let words: Vec<String> =
+            ["LEAD".to_owned()].into_iter().chain(to.map(|to| to.to_string())).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let new = self.wait("another member to lead", || {
+            let (leader, cluster) = self.leader().map_err(|(_, error)| error)?;
+            let leads = cluster.own.number("member");
+            if to.map_or(leads != before, |to| leads == Some(to)) {
+                return Ok(Some(Ok(leads.unwrap_or_default())));
             }
-            Some(to) => leader.order(&["LEAD", &to.to_string()]).map_err(refused)?,
-            None => leader.order(&["LEAD"]).map_err(refused)?,
-        };
-        eprintln!("{told}");
+            match leader.order(&words) {
+                Err(NoAnswer::Refused(error)) if error.contains(CANNOT_LEAD) => {
+                    Ok(Some(Err(refused(error))))
+                }
+                Err(error) => Err(error.text()),
+                // It is seen the next time.
+                Ok(_) => Ok(None),
+            }
+        })?;
+        eprintln!("member {} leads", new?);
         Ok(())
     }
 }

@@ -1,12 +1,13 @@
 //! A node of a cluster, as the command line talks to it: `LADON.CLUSTER` over Redis' protocol.
 
-use ladon_files::{Client, Reply, ServerOptions};
+use ladon_files::{Client, ClientError, Reply, ServerOptions};
 use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
 /// How long a node may take to answer; orders wait for other nodes.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The same, where only the node itself is asked.
+/// The same, where only the node itself is asked; a busy machine is asked again.
 const STATUS_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How a node is reached.
@@ -57,6 +58,24 @@ impl Status {
     }
 }
 
+/// Why a node did not do what it was asked.
+#[derive(Debug)]
+pub enum NoAnswer {
+    /// It says so.
+    Refused(String),
+    /// Nobody knows whether it did: no answer came.
+    Silent(String),
+}
+
+impl NoAnswer {
+    /// For whom it makes no difference.
+    pub fn text(self) -> String {
+        match self {
+            NoAnswer::Refused(text) | NoAnswer::Silent(text) => text,
+        }
+    }
+}
+
 impl Node {
     /// A node that is reached like this.
     pub fn new(options: ServerOptions) -> Node {
@@ -73,8 +92,16 @@ impl Node {
         &self.options.address
     }
 
-    fn ask(&self, words: &[&str], patience: Duration) -> Result<Reply, String> {
-        let told = |error: ladon_files::ClientError| format!("{}: {error}", self.address());
+    fn ask(&self, words: &[&str], patience: Duration) -> Result<Reply, NoAnswer> {
+        let told = |error: ClientError| match error {
+            ClientError::Refused(_) => NoAnswer::Refused(format!("{}: {error}", self.address())),
+            ClientError::Io(error) if is_late(&error) => NoAnswer::Silent(format!(
+                "{}: no answer in {} s",
+                self.address(),
+                patience.as_secs()
+            )),
+            _ => NoAnswer::Silent(format!("{}: {error}", self.address())),
+        };
         let mut client = Client::connect_within(&self.options, patience).map_err(told)?;
         let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
         client.ask(&words).map_err(told)
@@ -82,7 +109,8 @@ impl Node {
 
     /// How the node sees its cluster.
     pub fn status(&self) -> Result<Status, String> {
-        let reply = self.ask(&["LADON.CLUSTER", "STATUS"], STATUS_PATIENCE)?;
+        let reply =
+            self.ask(&["LADON.CLUSTER", "STATUS"], STATUS_PATIENCE).map_err(NoAnswer::text)?;
         let bad = || format!("{}: it answers no status of a cluster", self.address());
         let mut status = Status::default();
         for (name, value) in pairs(reply).ok_or_else(bad)? {
@@ -103,16 +131,21 @@ impl Node {
 
     /// Has it begin a checkpoint.
     pub fn save(&self) -> Result<(), String> {
-        let reply = self.ask(&["BGSAVE"], PATIENCE)?;
+        let reply = self.ask(&["BGSAVE"], PATIENCE).map_err(NoAnswer::text)?;
         text(reply).map(drop).ok_or_else(|| format!("{}: it makes no checkpoint", self.address()))
     }
 
     /// Has it do something; returns what it says.
-    pub fn order(&self, words: &[&str]) -> Result<String, String> {
+    pub fn order(&self, words: &[&str]) -> Result<String, NoAnswer> {
         let words: Vec<&str> = ["LADON.CLUSTER"].iter().chain(words).copied().collect();
         let reply = self.ask(&words, PATIENCE)?;
-        text(reply).ok_or_else(|| format!("{}: it answers something else", self.address()))
+        let other = || format!("{}: it answers something else", self.address());
+        text(reply).ok_or_else(|| NoAnswer::Refused(other()))
     }
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 fn text(reply: Reply) -> Option<String> {

@@ -196,6 +196,15 @@ fn told(reply: &Value) -> String {
     }
 }
 
+/// Says stop even if the thread that holds it panics.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 fn quorum(client: &mut Client) {
     assert_eq!(call(client, &["CLIENT", "GATE", "quorum"]), ok());
 }
@@ -502,6 +511,8 @@ fn members_change_and_leaders_hand_over_without_loss() {
             }
             (least, most)
         });
+        // The writer ends whatever becomes of this thread: the scope waits for it.
+        let stopping = StopOnDrop(&stop);
         for _ in 0..3 {
             let ran = nodes.cluster(&["failover", &first, "--timeout", "90"]);
             assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -509,7 +520,7 @@ fn members_change_and_leaders_hand_over_without_loss() {
         let ran =
             nodes.cluster(&["replace-node", &first, &first, &nodes.address(3), "--timeout", "90"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        stop.store(true, Relaxed);
+        drop(stopping);
         let (least, most) = writer.join().expect("no count was lost");
         let leader = nodes.leader(&[1, 2, 3]);
         let count = call(&mut nodes.client(leader), &["GET", "count"]);
@@ -523,6 +534,50 @@ fn members_change_and_leaders_hand_over_without_loss() {
     assert!(!status.stdout.contains(&first), "{}", status.stdout);
     let ran = nodes.cluster(&["remove-node", &nodes.address(3), "77"]);
     assert_eq!((ran.code, ran.stderr.contains("the cluster has no member 77")), (2, true));
+}
+
+/// Threads that serve clients look at the cluster, also inside a transaction, while the thread of the
+/// cluster waits for them to end what they run.
+#[test]
+fn who_asks_how_things_stand_keeps_nobody_from_leading() {
+    let nodes = Nodes::start(3);
+    nodes.form(3);
+    let stop = AtomicBool::new(false);
+    let asks = |node: usize, requests: &[&[&str]]| {
+        while !stop.load(Relaxed) {
+            let Ok(mut client) = Client::connect(nodes.port(node)) else { continue };
+            for request in requests.iter().cycle() {
+                let reply = client.call(request);
+                let late = |it: &std::io::Error| it.kind() == std::io::ErrorKind::WouldBlock;
+                assert!(!reply.as_ref().is_err_and(late), "node {node} answers no {request:?}");
+                if reply.is_err() || stop.load(Relaxed) {
+                    break;
+                }
+            }
+        }
+    };
+    thread::scope(|threads| {
+        let stopping = StopOnDrop(&stop);
+        let asks = &asks;
+        for node in 0..3 {
+            threads.spawn(move || asks(node, &[&["LADON.CLUSTER", "STATUS"]]));
+            threads.spawn(move || {
+                let words: [&[&str]; 5] = [
+                    &["MULTI"],
+                    &["INCR", "count"],
+                    &["ROLE"],
+                    &["INFO", "replication"],
+                    &["EXEC"],
+                ];
+                asks(node, &words);
+            });
+        }
+        for _ in 0..12 {
+            let ran = nodes.cluster(&["failover", &nodes.address(0), "--timeout", "90"]);
+            assert_eq!(ran.code, 0, "{}", ran.stderr);
+        }
+        drop(stopping);
+    });
 }
 
 #[test]

@@ -25,6 +25,8 @@ use ladon_record::{Changes, Lsn};
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Duration;
 
 /// Bytes of an entry that are read at once, unless a record is longer.
@@ -32,6 +34,9 @@ const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The longest pause between two looks whether the threads have ended what they ran.
 const LOOK_PAUSE_MAX: Duration = Duration::from_millis(1);
+
+/// In place of a position: the node writes, and has whatever is committed.
+const WRITES: u64 = u64::MAX;
 
 /// Lets the other threads of the node go on for so long.
 pub type Rest = Box<dyn Fn(Duration) + Send + Sync>;
@@ -46,6 +51,8 @@ pub struct Standing {
     rest: Rest,
     planted: Planted,
     inner: Mutex<Inner>,
+    /// LSN up to which the data has everything, or [`WRITES`].
+    applied: AtomicU64,
 }
 
 struct Inner {
@@ -83,8 +90,8 @@ impl Standing {
             writes: false,
             diverged: None,
         };
-        let inner = Mutex::new(inner);
-        Arc::new(Standing { shared, keyspace, log, dropper, rest, planted, inner })
+        let (inner, applied) = (Mutex::new(inner), AtomicU64::new(has.0));
+        Arc::new(Standing { shared, keyspace, log, dropper, rest, planted, inner, applied })
     }
 
     /// Whether the node leads and has everything that the group committed before.
@@ -99,10 +106,18 @@ impl Standing {
         inner.diverged.or_else(|| self.log.has_strays().then(|| (end(), end())))
     }
 
-    /// The data has everything up to here, all of which is committed unless the node leads.
+    /// The data has everything up to here, all of which is committed. Threads that serve clients ask,
+    /// perhaps in a transaction: whoever applies waits for those, so this waits for nobody.
     pub fn applied(&self) -> Lsn {
-        let inner = self.inner.lock();
-        if inner.writes { self.log.committed() } else { inner.has }
+        match self.applied.load(Acquire) {
+            WRITES => self.log.committed(),
+            has => Lsn(has),
+        }
+    }
+
+    /// For [`Standing::applied`].
+    fn tell_applied(&self, inner: &Inner) {
+        self.applied.store(if inner.writes { WRITES } else { inner.has.0 }, Release);
     }
 
     /// No thread runs anything any more that was admitted while the node led.
@@ -126,6 +141,7 @@ impl Standing {
         if inner.has < end {
             self.follow(inner, Extent { from: inner.has, to: end })?;
             inner.has = end;
+            self.tell_applied(inner);
         }
         Ok(())
     }
@@ -224,9 +240,12 @@ fn frame_bytes(bytes: &[u8]) -> Option<u64> {
 }
 
 impl Applied for Standing {
-    fn while_still(&self, save: &mut dyn FnMut(Option<Lsn>)) {
+    fn while_still(&self, save: &mut dyn FnMut(&dyn Fn() -> Lsn)) {
         let inner = self.inner.lock();
-        save((!inner.writes).then_some(inner.has));
+        match inner.writes {
+            true => save(&|| inner.has.max(self.log.records_end())),
+            false => save(&|| inner.has),
+        }
     }
 
     fn begin(&self) -> Lsn {
@@ -250,6 +269,7 @@ impl Writers for Standing {
             inner.has = inner.has.max(self.log.records_end());
         }
         inner.first = None;
+        self.tell_applied(&inner);
     }
 
     fn may_begin(&self, first: EntryId) {
@@ -264,6 +284,7 @@ impl Writers for Standing {
         if inner.has > to {
             inner.diverged = Some((to, inner.has));
         }
+        self.tell_applied(&inner);
     }
 }
 
@@ -285,6 +306,7 @@ impl Applier for Standing {
             self.keyspace.set_follower(false);
             inner.writes = true;
         }
+        self.tell_applied(inner);
         Ok(())
     }
 }

@@ -4,9 +4,13 @@ use ladon_log::reader::Batch;
 use ladon_log::{BlockHeader, DataDir, LogOptions, RecoverySink};
 use ladon_platform::{SystemClock, SystemDisk};
 use ladon_record::{Change, ChangeBuffer, FunctionFacts, LibraryBody, Lsn, ValueKind};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::path::Path;
-use std::process::{Command, Output};
-use std::sync::Arc;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 /// What a run of the program gave.
 pub struct Run {
@@ -15,10 +19,32 @@ pub struct Run {
     pub stderr: String,
 }
 
+/// Longer than any command takes on a busy machine. One that never ends fails its test with what it
+/// said, instead of holding up all tests.
+const RUN_LIMIT: Duration = Duration::from_secs(300);
+
 /// Runs `ladon` to its end.
 pub fn ladon(arguments: &[&str]) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_ladon")).args(arguments).output();
-    let Output { status, stdout, stderr } = output.expect("ladon runs");
+    let child = Command::new(env!("CARGO_BIN_EXE_ladon"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("ladon runs");
+    let pid = Pid::from_raw(child.id() as i32);
+    let (ended, end) = mpsc::channel();
+    let waiting = thread::spawn(move || drop(ended.send(child.wait_with_output())));
+    let in_time = end.recv_timeout(RUN_LIMIT);
+    let is_late = in_time.is_err();
+    let output = in_time.unwrap_or_else(|_| {
+        kill(pid, Signal::SIGKILL).expect("it runs");
+        end.recv().expect("it ends")
+    });
+    waiting.join().expect("it waited");
+    let output = output.expect("ladon was waited for");
+    assert!(!is_late, "{arguments:?} did not end in {RUN_LIMIT:?}: {output:?}");
+    let Output { status, stdout, stderr } = output;
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     Run { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
 }
