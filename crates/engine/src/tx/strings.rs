@@ -359,7 +359,7 @@ impl Tx<'_> {
             self.scratch.body = op;
             return Ok(Some(result));
         }
-        let mut entry_delta = 0;
+        let (mut entry_delta, mut object_delta) = (0, 0);
         let result = if let Some(object) = slot.object_mut() {
             let Object::String(string) = object else {
                 self.scratch.body = op;
@@ -374,11 +374,13 @@ impl Tx<'_> {
                 string::bytes(slot.get().value()).map_or(Vec::new(), |s| s.into_owned());
             let result = edit(&mut bytes);
             let head = slot.get().item().of_changed();
-            slot.set(expire_at, string::init_item(&bytes, Form::Grown, head));
+            let init = string::init_item(&bytes, Form::Grown, head);
+            object_delta = weight_of(&init).object_bytes as i64;
+            slot.set(expire_at, init);
             entry_delta = slot.get().bytes() as i64 - entry_bytes;
             result
         };
-        self.edited(db, key, (entry_delta, 0), op);
+        self.edited(db, key, (entry_delta, object_delta), op);
         Ok(Some(result))
     }
 

@@ -15,6 +15,8 @@ mod foreign_keys;
 mod growing;
 #[cfg(not(loom))]
 mod interactive;
+#[cfg(not(loom))]
+mod items;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(loom))]
