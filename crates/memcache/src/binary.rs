@@ -134,10 +134,8 @@ impl<'a> Packet<'a> {
     /// If its lengths contradict each other, or its body is not there because it is too long.
     pub fn read(bytes: &'a [u8]) -> Option<Result<Packet<'a>, PacketError>> {
         let header = Header::read(bytes)?;
-        let body = &bytes[HEADER_BYTES..];
-        if body.len() < header.body_bytes as usize {
-            return Some(Err(PacketError::TooLarge(header)));
-        }
+        let body = bytes[HEADER_BYTES..].get(..header.body_bytes as usize);
+        let Some(body) = body else { return Some(Err(PacketError::TooLarge(header))) };
         let (extras, key) = (usize::from(header.extras_bytes), usize::from(header.key_bytes));
         let split = body.split_at_checked(extras).and_then(|(extras, rest)| {
             let (key, value) = rest.split_at_checked(key)?;

@@ -219,13 +219,16 @@ const fn bad<'a>(error: &'static str) -> Request<'a> {
 /// The largest length that memcached takes for one.
 const VALUE_BYTES_MAX: u64 = i32::MAX as u64 - 2;
 
+/// Why a line asks for nothing, and whether nobody listens.
+type Bad = (&'static str, bool);
+
 /// A storage command's line, and the length of its value.
-fn head(line: &[u8]) -> Result<(Store<'_>, u64), Request<'static>> {
+fn head(line: &[u8]) -> Result<(Store<'_>, u64), Bad> {
     let mut rest = words(line);
     let (name, key, flags, exptime, bytes) =
         match (rest.next(), rest.next(), rest.next(), rest.next(), rest.next()) {
             (Some(a), Some(b), Some(c), Some(d), Some(e)) => (a, b, c, d, e),
-            _ => return Err(bad(error::UNKNOWN)),
+            _ => return Err((error::UNKNOWN, false)),
         };
     let mode = match name {
         b"add" => Mode::Add,
@@ -235,18 +238,18 @@ fn head(line: &[u8]) -> Result<(Store<'_>, u64), Request<'static>> {
         _ => Mode::Set,
     };
     let cas = match name {
-        b"cas" => Some(rest.next().ok_or(bad(error::UNKNOWN))?),
+        b"cas" => Some(rest.next().ok_or((error::UNKNOWN, false))?),
         _ => None,
     };
     let noreply = match rest.next() {
         None => false,
         Some(b"noreply") => true,
-        Some(_) => return Err(bad(error::UNKNOWN)),
+        Some(_) => return Err((error::UNKNOWN, false)),
     };
     if rest.next().is_some() {
-        return Err(bad(error::UNKNOWN));
+        return Err((error::UNKNOWN, false));
     }
-    let format = || Request::Bad { error: error::FORMAT, noreply };
+    let format = || (error::FORMAT, noreply);
     let flags = number(flags).and_then(|flags| u32::try_from(flags).ok()).ok_or_else(format)?;
     let exptime = signed(exptime).ok_or_else(format)?;
     let bytes = number(bytes).filter(|&it| it <= VALUE_BYTES_MAX).ok_or_else(format)?;
@@ -384,7 +387,7 @@ fn refused(name: &[u8]) -> Option<&'static str> {
 fn store<'a>(line: &'a [u8], value: &'a [u8]) -> Request<'a> {
     let (store, bytes) = match head(line) {
         Ok(head) => head,
-        Err(refused) => return refused,
+        Err((error, noreply)) => return Request::Bad { error, noreply },
     };
     let noreply = store.noreply;
     // A value that is too long is skipped behind its line.

@@ -50,50 +50,13 @@ pub(crate) fn run(
         refuse(out, &header, status::INVALID, None);
         return Ok(Flow::Close);
     }
-    let ran = match code {
-        opcode::GET | opcode::GETK | opcode::GAT | opcode::GATK => {
-            get(running, &packet, code, is_quiet, out)
-        }
-        opcode::TOUCH => touch(running, &packet, out),
-        opcode::SET | opcode::ADD | opcode::REPLACE | opcode::APPEND | opcode::PREPEND => {
-            store(running, &packet, code, is_quiet, out)
-        }
-        opcode::DELETE => delete(running, &packet, is_quiet, out),
-        opcode::INCREMENT | opcode::DECREMENT => count(running, &packet, code, is_quiet, out),
-        opcode::QUIT => {
-            if !is_quiet {
-                ok(out, &header, b"");
-            }
-            return Ok(Flow::Close);
-        }
-        opcode::FLUSH => flush_all(running, i64::from(packet.extra_u32(0))).map(|()| {
-            if !is_quiet {
-                ok(out, &header, b"");
-            }
-        }),
-        opcode::NOOP | opcode::VERBOSITY => {
+    if code == opcode::QUIT {
+        if !is_quiet {
             ok(out, &header, b"");
-            Ok(())
         }
-        opcode::VERSION => {
-            ok(out, &header, MEMCACHED_VERSION.as_bytes());
-            Ok(())
-        }
-        opcode::STAT => stat(running, &packet, out),
-        opcode::SASL_LIST => {
-            ok(out, &header, b"PLAIN");
-            Ok(())
-        }
-        opcode::SASL_AUTH | opcode::SASL_STEP => {
-            log_in(running, &packet, out);
-            Ok(())
-        }
-        _ => {
-            refuse(out, &header, status::UNKNOWN_COMMAND, None);
-            Ok(())
-        }
-    };
-    match ran {
+        return Ok(Flow::Close);
+    }
+    match answer(running, &packet, (code, is_quiet), out) {
         Ok(()) => {}
         Err(Ended::Later(flow)) => return Err(flow),
         Err(Ended::NotLoggedIn) => {
@@ -111,6 +74,53 @@ pub(crate) fn run(
         }
     }
     Ok(Flow::Continue)
+}
+
+/// Answers a packet that has the parts which its request asks for.
+fn answer(
+    running: &mut Running<'_, '_>,
+    packet: &Packet<'_>,
+    (code, is_quiet): (u8, bool),
+    out: &mut Output<'_>,
+) -> Result<(), Ended> {
+    let header = &packet.header;
+    match code {
+        opcode::GET | opcode::GETK | opcode::GAT | opcode::GATK => {
+            get(running, packet, code, is_quiet, out)
+        }
+        opcode::TOUCH => touch(running, packet, out),
+        opcode::SET | opcode::ADD | opcode::REPLACE | opcode::APPEND | opcode::PREPEND => {
+            store(running, packet, code, is_quiet, out)
+        }
+        opcode::DELETE => delete(running, packet, is_quiet, out),
+        opcode::INCREMENT | opcode::DECREMENT => count(running, packet, code, is_quiet, out),
+        opcode::FLUSH => flush_all(running, i64::from(packet.extra_u32(0))).map(|()| {
+            if !is_quiet {
+                ok(out, header, b"");
+            }
+        }),
+        opcode::NOOP | opcode::VERBOSITY => {
+            ok(out, header, b"");
+            Ok(())
+        }
+        opcode::VERSION => {
+            ok(out, header, MEMCACHED_VERSION.as_bytes());
+            Ok(())
+        }
+        opcode::STAT => stat(running, packet, out),
+        opcode::SASL_LIST => {
+            ok(out, header, b"PLAIN");
+            Ok(())
+        }
+        opcode::SASL_AUTH | opcode::SASL_STEP => {
+            log_in(running, packet, out);
+            Ok(())
+        }
+        _ => {
+            refuse(out, header, status::UNKNOWN_COMMAND, None);
+            Ok(())
+        }
+    }
 }
 
 /// The request of a quiet one, and whether it is that.
@@ -241,13 +251,13 @@ fn store(
     };
     let stored = running.on_key(&store_args(&put, packet.key), |at| at.store(&put))?;
     let failed = match stored {
-        Stored::Stored { cas, .. } => {
+        Stored::Done { cas, .. } => {
             if !is_quiet {
                 write(out.buffer(), header, &Reply { cas, ..Reply::default() });
             }
             return Ok(());
         }
-        Stored::NotStored => match mode {
+        Stored::Unmet => match mode {
             Mode::Add => status::EXISTS,
             Mode::Replace => status::NOT_FOUND,
             _ => status::NOT_STORED,
@@ -270,8 +280,8 @@ fn delete(
     let header = &packet.header;
     let cas = (header.cas != 0).then_some(header.cas);
     match running.on_key(&[b"del", packet.key], |at| at.delete(cas))? {
-        Deleted::Deleted if is_quiet => {}
-        Deleted::Deleted => ok(out, header, b""),
+        Deleted::Done if is_quiet => {}
+        Deleted::Done => ok(out, header, b""),
         Deleted::NotFound => refuse(out, header, status::NOT_FOUND, None),
         Deleted::Exists => refuse(out, header, status::EXISTS, None),
         Deleted::WrongType => return Err(Ended::Refused(wrong_type())),

@@ -15,9 +15,9 @@ pub(crate) struct WrongType;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
     /// Done; the item's version, if it was asked for, and its length.
-    Stored { cas: u64, bytes: usize },
+    Done { cas: u64, bytes: usize },
     /// The key was there, or not.
-    NotStored,
+    Unmet,
     /// The item has another version.
     Exists,
     /// There is no item to compare with.
@@ -76,7 +76,7 @@ pub(crate) struct Count {
 /// How deleting went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deleted {
-    Deleted,
+    Done,
     NotFound,
     Exists,
     WrongType,
@@ -174,15 +174,15 @@ impl At<'_, '_, '_> {
     pub(crate) fn store(&mut self, put: &Put<'_>) -> Stored {
         let found = match self.head() {
             Ok(found) => found,
-            Err(WrongType) if put.mode == Mode::Add => return Stored::NotStored,
+            Err(WrongType) if put.mode == Mode::Add => return Stored::Unmet,
             // As SET of Redis' protocol does.
             Err(WrongType) if put.mode == Mode::Set && put.cas.is_none() => None,
             Err(WrongType) => return Stored::WrongType,
         };
         let mut replaced_stale = None;
         match (put.mode, &found) {
-            (Mode::Add, Some(_)) => return Stored::NotStored,
-            (Mode::Replace, None) if put.cas.is_none() => return Stored::NotStored,
+            (Mode::Add, Some(_)) => return Stored::Unmet,
+            (Mode::Replace, None) if put.cas.is_none() => return Stored::Unmet,
             (Mode::Append | Mode::Prepend, _) => return self.extend(put, found),
             _ => {}
         }
@@ -209,14 +209,14 @@ impl At<'_, '_, '_> {
         match expiry {
             Expiry::Gone => {
                 self.remove();
-                Stored::Stored { cas: 0, bytes }
+                Stored::Done { cas: 0, bytes }
             }
             Expiry::At(expire_at) => {
                 self.put(put.value, expire_at, head, "set");
                 if expire_at != 0 {
                     self.tx.notify(EventClass::GENERIC, "expire", self.db, self.key);
                 }
-                Stored::Stored { cas: self.cas_if(put.wants_cas), bytes }
+                Stored::Done { cas: self.cas_if(put.wants_cas), bytes }
             }
         }
     }
@@ -228,7 +228,7 @@ impl At<'_, '_, '_> {
     /// Appends or prepends.
     fn extend(&mut self, put: &Put<'_>, found: Option<(ItemHead, u64)>) -> Stored {
         let Some((head, expire_at)) = found else {
-            let Some(exptime) = put.vivify else { return Stored::NotStored };
+            let Some(exptime) = put.vivify else { return Stored::Unmet };
             let made = Put { mode: Mode::Set, exptime, cas: None, vivify: None, ..*put };
             return self.store(&made);
         };
@@ -248,7 +248,7 @@ impl At<'_, '_, '_> {
         drop(old);
         let head = self.new_head(head.flags, put.new_cas);
         self.put(&value, expire_at, head, if is_append { "append" } else { "setrange" });
-        Stored::Stored { cas: self.cas_if(put.wants_cas), bytes }
+        Stored::Done { cas: self.cas_if(put.wants_cas), bytes }
     }
 
     /// Gives the item another expiry; whether there is one.
@@ -283,7 +283,7 @@ impl At<'_, '_, '_> {
             (None, Some(_)) => Deleted::WrongType,
             _ => {
                 self.remove();
-                Deleted::Deleted
+                Deleted::Done
             }
         }
     }
@@ -309,7 +309,7 @@ impl At<'_, '_, '_> {
         let expire_at = match invalid.exptime.map(|time| Expiry::of(time, self.now_ms)) {
             Some(Expiry::Gone) => {
                 self.remove();
-                return Deleted::Deleted;
+                return Deleted::Done;
             }
             Some(Expiry::At(at)) => at,
             None => expire_at,
@@ -318,7 +318,7 @@ impl At<'_, '_, '_> {
         let stale = invalid.stale || head.stale && !invalid.removes_value;
         let new = ItemHead { stale, ..self.new_head(flags, invalid.new_cas) };
         self.put(&value, expire_at, new, "set");
-        Deleted::Deleted
+        Deleted::Done
     }
 
     /// Counts.

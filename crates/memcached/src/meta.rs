@@ -114,7 +114,7 @@ fn get(
         return Ok(());
     };
     let bytes = found.value.len();
-    let shows_value = flags.value && !flags.cas.is_some_and(|cas| cas == found.head.cas);
+    let shows_value = flags.value && flags.cas.is_none_or(|cas| cas != found.head.cas);
     let facts = Facts {
         cas: found.head.cas,
         flags: found.head.flags,
@@ -220,11 +220,11 @@ fn set(
     let stored = running.on_key(&store_args(&put, &flags.key), |at| at.store(&put))?;
     let mut facts = Facts { flags: flags.client_flags, bytes: value.len(), ..Facts::default() };
     let code = match stored {
-        Stored::Stored { cas, bytes } => {
+        Stored::Done { cas, bytes } => {
             (facts.cas, facts.bytes) = (cas, bytes);
             "HD"
         }
-        Stored::NotStored => "NS",
+        Stored::Unmet => "NS",
         Stored::Exists => "EX",
         Stored::NotFound => "NF",
         Stored::TooLarge => {
@@ -259,7 +259,7 @@ fn delete(
         running.on_key(&[b"del", key], |at| at.delete(flags.cas))?
     };
     let (code, is_usual) = match deleted {
-        Deleted::Deleted => ("HD", true),
+        Deleted::Done => ("HD", true),
         Deleted::NotFound => ("NF", false),
         Deleted::Exists => ("EX", false),
         Deleted::WrongType => {

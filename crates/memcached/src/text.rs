@@ -152,7 +152,7 @@ fn run_other(running: &mut Running<'_, '_>, request: Request<'_>, out: &mut Outp
         Request::Delete { key, .. } => {
             let deleted = running.on_key(&[b"del", key], |at| at.delete(None))?;
             out.line(match deleted {
-                Deleted::Deleted => "DELETED",
+                Deleted::Done => "DELETED",
                 Deleted::NotFound => "NOT_FOUND",
                 Deleted::Exists => "EXISTS",
                 Deleted::WrongType => WRONG_TYPE,
@@ -210,8 +210,8 @@ fn run_store(running: &mut Running<'_, '_>, store: &Store<'_>, out: &mut Output<
     };
     let stored = running.on_key(&store_args(&put, store.key), |at| at.store(&put))?;
     out.line(match stored {
-        Stored::Stored { .. } => "STORED",
-        Stored::NotStored => "NOT_STORED",
+        Stored::Done { .. } => "STORED",
+        Stored::Unmet => "NOT_STORED",
         Stored::Exists => "EXISTS",
         Stored::NotFound => "NOT_FOUND",
         Stored::TooLarge => error::TOO_LARGE,

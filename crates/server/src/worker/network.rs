@@ -2,7 +2,6 @@
 
 use super::Worker;
 use crate::connection::{Connection, ConnectionStart};
-use crate::dialect::memcached::Memcached;
 use crate::dialect::{Dialect, resp};
 use crate::protocol::Protocol;
 use crate::queues::WaitsFor;
@@ -198,7 +197,7 @@ impl Worker {
 
 /// A client of memcached waits for nothing but its replies; a refused one is told why.
 fn greet_memcached(connection: &mut Connection, refusal: Option<&str>) {
-    connection.dialect = Dialect::Memcached(Box::new(Memcached::default()));
+    connection.dialect = Dialect::Memcached(Box::default());
     if let Some(refusal) = refusal {
         let text = refusal.strip_prefix("ERR ").unwrap_or(refusal);
         let line = format!("SERVER_ERROR {text}\r\n");

@@ -63,6 +63,7 @@ fn set<'a>(key: &'a [u8], value: &'a [u8]) -> Packet<'a> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one client")]
 fn every_request_is_answered() {
     let node = Node::new(&[]);
     let server = node.start();

@@ -30,20 +30,21 @@ fn cut(state: &State, piece: &[u8], next: &State) {
     }
     for length in 0..piece.len() {
         let framed = frame(state, &piece[..length], LIMITS);
-        assert!(matches!(framed, Framed::Incomplete { .. }), "{length} of {} bytes", piece.len());
+        let is_whole = !matches!(framed, Framed::Incomplete { .. });
+        assert!(!is_whole, "{length} bytes of {} in {state:?}", piece.escape_ascii());
     }
 }
 
 fn request(state: &State, next: &State, piece: &[u8]) {
     match (state, next) {
-        (State::Binary | State::SkipBinary(_), _) | (_, State::Binary | State::SkipBinary(_)) => {
+        (State::Skip(_) | State::SkipBinary(_), _) => {}
+        (State::Binary, _) | (_, State::Binary | State::SkipBinary(_)) => {
             if let Some(Ok(packet)) = Packet::read(piece) {
                 assert!(packet.key.len() <= KEY_BYTES_MAX);
                 let parts = packet.extras.len() + packet.key.len() + packet.value.len();
                 assert_eq!(parts, packet.header.body_bytes as usize);
             }
         }
-        (State::Skip(_), _) => {}
         (State::Keys(list), _) => of_text(&Request::of_more_keys(*list, piece)),
         _ => of_text(&Request::of_line(piece)),
     }
