@@ -137,14 +137,18 @@ fn frame_line(input: &[u8], limits: Limits) -> Framed {
 
 /// The next keys of a list. Its end is in the input: a line was complete when it began.
 fn frame_keys(list: KeyList, input: &[u8]) -> Framed {
-    let Some(at) = memchr::memchr(b'\n', input) else { return Framed::Incomplete { needed: 0 } };
-    let line = without_end(&input[..=at]);
+    let whole = list.rest().or_else(|| memchr::memchr(b'\n', input).map(|at| at + 1));
+    let Some(whole) = whole.and_then(|whole| input.get(..whole)) else {
+        return Framed::Incomplete { needed: 0 };
+    };
+    let line = without_end(whole);
     let before = list.words_before_keys();
     match words(line).nth(before + KEYS_AT_ONCE) {
-        None => Framed::Complete { end: at + 1, next: State::Text },
+        None => Framed::Complete { end: whole.len(), next: State::Text },
         Some(next) => {
             let end = next.as_ptr() as usize - input.as_ptr() as usize;
-            Framed::Complete { end, next: State::Keys(list.of_line(line)) }
+            let list = list.of_line(line, whole.len() - end);
+            Framed::Complete { end, next: State::Keys(list) }
         }
     }
 }

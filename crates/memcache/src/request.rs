@@ -35,6 +35,8 @@ pub struct KeyList {
     touches: bool,
     /// Its first words have been read.
     is_begun: bool,
+    /// Bytes of the line that are left then, its end included.
+    left: usize,
 }
 
 impl KeyList {
@@ -51,11 +53,19 @@ impl KeyList {
         }
     }
 
-    /// That of the keys behind the first pieces of `line`.
-    pub(crate) fn of_line(self, line: &[u8]) -> KeyList {
+    /// How many bytes of its line are left, if its first words have been read.
+    pub(crate) fn rest(self) -> Option<usize> {
+        self.is_begun.then_some(self.left)
+    }
+
+    /// That of the keys behind the first pieces of `line`, of which so many bytes are left.
+    pub(crate) fn of_line(self, line: &[u8], left: usize) -> KeyList {
         match self.is_begun {
-            true => self,
-            false => KeyList { is_begun: true, exptime: self.exptime_of(line), ..self },
+            true => KeyList { left, ..self },
+            false => {
+                let exptime = self.exptime_of(line);
+                KeyList { is_begun: true, exptime, left, ..self }
+            }
         }
     }
 
@@ -73,7 +83,7 @@ pub(crate) fn key_list(line: &[u8]) -> Option<KeyList> {
         b"gats" => (true, true),
         _ => return None,
     };
-    Some(KeyList { shows_cas, exptime: None, touches, is_begun: false })
+    Some(KeyList { shows_cas, exptime: None, touches, is_begun: false, left: 0 })
 }
 
 /// Whether the words behind a list's first ones are keys, and there are any.
@@ -185,6 +195,13 @@ pub enum Request<'a> {
     Refused(&'static str),
     /// A meta command.
     Meta(Meta<'a>),
+    /// A value that is longer than allowed, and is skipped.
+    TooLarge {
+        /// Where a `set` wanted to put it.
+        set: Option<&'a [u8]>,
+        /// No reply is wanted.
+        noreply: bool,
+    },
     /// A part of a value that nobody wants.
     Skipped,
     /// A line that asks for nothing.
@@ -296,7 +313,7 @@ impl<'a> Request<'a> {
         }
         let first = words(line).nth(list.words_before_keys()).map(|key| key.as_ptr() as usize);
         let at = first.map_or(line.len(), |first| first - line.as_ptr() as usize);
-        Request::Get { list: list.of_line(line), keys: &line[at..], is_last: is_whole }
+        Request::Get { list: list.of_line(line, 0), keys: &line[at..], is_last: is_whole }
     }
 
     /// More keys of a list.
@@ -362,6 +379,10 @@ impl<'a> Request<'a> {
             }
             (b"shutdown", _) => Request::Refused("ERROR: shutdown not enabled"),
             (b"lru_crawler", _) if rest.next() == Some(b"metadump") => Request::MetaDump,
+            // A browser that is made to speak to this port.
+            _ if rest.clone().last().is_some_and(|word| word.starts_with(b"HTTP/")) => {
+                Request::Quit
+            }
             _ => match refused(name) {
                 Some(why) => Request::Refused(why),
                 None => unknown,
@@ -392,7 +413,8 @@ fn store<'a>(line: &'a [u8], value: &'a [u8]) -> Request<'a> {
     let noreply = store.noreply;
     // A value that is too long is skipped behind its line.
     if value.is_empty() {
-        return Request::Bad { error: error::TOO_LARGE, noreply };
+        let is_set = store.mode == Mode::Set && store.cas.is_none();
+        return Request::TooLarge { set: is_set.then_some(store.key), noreply };
     }
     match value.strip_suffix(b"\r\n") {
         Some(value) if value.len() as u64 == bytes => Request::Store(Store { value, ..store }),
@@ -469,6 +491,9 @@ mod tests {
         assert_eq!(keys(of).collect::<Vec<_>>(), [b"a", b"b"]);
         let delete = Request::Delete { key: b"a", noreply: true };
         assert_eq!(Request::of_line(b"delete a 0 noreply\r\n"), delete);
+        assert_eq!(Request::of_line(b"GET / HTTP/1.1\r\n"), Request::Quit);
+        let too_large = Request::TooLarge { set: Some(b"a"), noreply: false };
+        assert_eq!(Request::of_line(b"set a 0 0 99\r\n"), too_large);
         assert_eq!(Request::of_line(b"stats items\r\n"), Request::Stats(b"items"));
         assert_eq!(Request::of_line(b"stats\r\n"), Request::Stats(b""));
         assert!(matches!(Request::of_line(b"slabs automove 1\r\n"), Request::Refused(_)));

@@ -45,7 +45,10 @@ impl Session {
     /// read on is one piece, to the end.
     pub fn gather(&mut self, client: &Client, node: &Node, input: &[u8]) -> Piece {
         let value_bytes_max = match client.authenticated {
-            true => node.settings.proto_max_bulk_len(),
+            true => match node.settings.client_query_buffer_limit() {
+                0 => node.settings.proto_max_bulk_len(),
+                limit => limit.min(node.settings.proto_max_bulk_len()),
+            },
             false => LOGIN_BYTES_MAX,
         };
         let state = self.ahead.back().unwrap_or(&self.state);

@@ -77,6 +77,7 @@ fn is_silent(request: &Request<'_>) -> bool {
         | Request::Count { noreply, .. }
         | Request::Touch { noreply, .. }
         | Request::FlushAll { noreply, .. }
+        | Request::TooLarge { noreply, .. }
         | Request::Verbosity { noreply }
         | Request::Bad { noreply, .. } => *noreply,
         _ => false,
@@ -96,7 +97,7 @@ fn log_in(running: &mut Running<'_, '_>, request: &Request<'_>, out: &mut Output
                 },
             }
         }
-        Request::Bad { error: error::TOO_LARGE, .. } => "CLIENT_ERROR auth token too long",
+        Request::TooLarge { .. } => "CLIENT_ERROR auth token too long",
         Request::Skipped => return Flow::Continue,
         Request::Quit => return Flow::Close,
         _ => "CLIENT_ERROR unauthenticated",
@@ -174,6 +175,13 @@ fn run_other(running: &mut Running<'_, '_>, request: Request<'_>, out: &mut Outp
         Request::MetaDump => return stats::dump(running, out),
         Request::Refused(why) => out.line(why),
         Request::Meta(meta) => return meta::run(running, &meta, out),
+        Request::TooLarge { set, .. } => {
+            // As memcached: the value before is not what the client wants to be read.
+            if let Some(key) = set {
+                running.on_key(&[b"del", key], |at| at.delete(None))?;
+            }
+            out.line(error::TOO_LARGE);
+        }
         Request::Bad { error, .. } => out.line(error),
         Request::Skipped | Request::Get { .. } | Request::Quit => {}
     }

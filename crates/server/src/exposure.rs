@@ -11,7 +11,7 @@ pub(crate) fn warn_of(node: &Shared, listening: &Listening) {
     if !node.accounts.users().default_user().needs_no_password() {
         return;
     }
-    let kinds = ListenerKind::ALL.into_iter().filter(|kind| kind.protocol == Protocol::Resp);
+    let kinds = ListenerKind::ALL.into_iter().filter(|kind| kind.protocol != Protocol::Iproto);
     let addresses: Vec<String> = kinds.flat_map(|kind| listening.addresses(kind)).collect();
     let open: Vec<&str> =
         addresses.iter().map(String::as_str).filter(|it| is_open_to_others(it)).collect();

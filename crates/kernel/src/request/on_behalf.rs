@@ -102,6 +102,7 @@ pub fn execute<R>(
     }
     if node.keyspace.has_element_times() && overdue::remove_some(&mut ctx, spec, args) {
         ctx.commit();
+        ctx.local.pause(node, started);
         return Done::Later(Flow::Again);
     }
     let result = run(&mut ctx);

@@ -312,7 +312,7 @@ fn statistics_and_all_keys_are_told() {
 }
 
 #[test]
-fn a_socket_file_and_memory_have_their_limits() {
+fn memory_has_its_limit() {
     let node = Node::new(&["--maxmemory", "30mb"]);
     let server = node.start();
     let mut client = node.connect();

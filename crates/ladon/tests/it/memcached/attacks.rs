@@ -112,6 +112,9 @@ fn requests_cut_anywhere_and_garbage_are_survived() {
     client.send([format!("set k 0 0 {}\r\n", long.len()).as_bytes(), &long, b"\r\n"].concat());
     assert_eq!(client.until(b"\r\n"), b"SERVER_ERROR object too large for cache\r\n");
     assert_eq!(client.ask("get cut\r\n"), "VALUE cut 5 3\r\nabc\r\nEND\r\n");
+    let mut browser = node.connect();
+    browser.send("GET / HTTP/1.1\r\nset cut 0 0 1\r\nx\r\n");
+    assert_eq!(browser.rest(), b"");
     let mut random = 88_172_645_463_325_252u64;
     for _ in 0..50 {
         let mut client = node.connect();
