@@ -84,6 +84,7 @@ fn change(tx: &mut Tx<'_>, random: &mut Random) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story with four ends")]
 fn flags_are_wherever_the_bytes_are() {
     let mut random = Random::new(34);
     for _ in 0..6 {
