@@ -45,6 +45,8 @@ pub struct SaveCursor {
     partition: usize,
     local: u64,
     piece: usize,
+    /// Partitions that hold nothing are saved, too.
+    saves_empty: bool,
     /// Large values of the last segment that are still to be saved.
     large: Vec<LargeValue>,
     /// After the last partition: the libraries that are still to be saved, as of one LSN.
@@ -95,7 +97,8 @@ impl Keyspace {
     /// and returns what was saved; `None` if nothing is left.
     ///
     /// `reserved` returns the present end of the log; it is called under the partition's lock.
-    /// Partitions that hold nothing and have not changed since `begin` are skipped.
+    /// Partitions that hold nothing and have not changed since `begin` are skipped, unless the cursor
+    /// saves them.
     pub fn save_next(
         &self,
         cursor: &mut SaveCursor,
@@ -120,7 +123,8 @@ impl Keyspace {
             let mut held = self.lock(Locks::Partition(partition));
             let held = held.at(partition);
             let table = &held.dbs[usize::from(db)].table;
-            if table.len() == 0 && held.dependency_of_all() <= begin {
+            let is_unchanged = held.dependency_of_all() <= begin && !cursor.saves_empty;
+            if table.len() == 0 && is_unchanged {
                 cursor.next_partition();
                 continue;
             }
@@ -285,10 +289,18 @@ impl SaveCursor {
             partition: 0,
             local: 0,
             piece,
+            saves_empty: false,
             large: Vec::new(),
             libraries: None,
             spaces: None,
         }
+    }
+
+    /// Saves partitions that hold nothing, too: for a checkpoint that begins in front of records which
+    /// recovery has replayed. It notes no changes, and what removed the last key of a partition would be
+    /// replayed over nothing.
+    pub fn with_empty_partitions(self) -> SaveCursor {
+        SaveCursor { saves_empty: true, ..self }
     }
 
     /// After the last block: whether something could not be saved, because the spaces' definitions

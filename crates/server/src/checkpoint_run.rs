@@ -21,6 +21,9 @@ pub trait Applied: Send + Sync {
     /// reads what is behind, and has to find an entry there that covers the checkpoint, even if nothing
     /// comes after.
     fn begin(&self) -> Lsn;
+
+    /// Up to where the data was recovered when the node started.
+    fn recovered(&self) -> Lsn;
 }
 
 /// How long a checkpoint waits until its cluster has committed what is in it.
@@ -60,6 +63,9 @@ impl CheckpointRun {
         applied: Option<Arc<dyn Applied>>,
     ) -> Result<CheckpointRun, LogError> {
         let begin = applied.as_ref().map_or_else(|| log.reserved(), |applied| applied.begin());
+        let is_before_start = applied.as_ref().is_some_and(|applied| begin < applied.recovered());
+        let cursor = SaveCursor::default();
+        let cursor = if is_before_start { cursor.with_empty_partitions() } else { cursor };
         Ok(CheckpointRun {
             applied,
             meta: None,
@@ -67,7 +73,7 @@ impl CheckpointRun {
             keyspace: Arc::clone(keyspace),
             log: Arc::clone(log),
             writer: log.begin_checkpoint_at(begin)?,
-            cursor: SaveCursor::default(),
+            cursor,
             buffer: SavedBytes::default(),
             keys: 0,
         })

@@ -1,6 +1,6 @@
 //! `ladon-sim [COUNT [FIRST]]`: runs seeds until one fails; the soak.
 //! `ladon-sim cluster [--seeds COUNT] [--from FIRST] [--canary NAME]`: the same for clusters; with a
-//! bug that is put in, until it is found.
+//! bug that is put in, until it is found; `--log debug` shows what the nodes and their consensus say.
 
 use ladon_sim::{
     Canary, ClusterCanary, ClusterReport, Report, Trouble, run_cluster_seed, run_seed,
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 const USAGE: &str = "usage: ladon-sim [COUNT [FIRST SEED]]
-       ladon-sim cluster [--seeds COUNT] [--from FIRST SEED] [--canary NAME]";
+       ladon-sim cluster [--seeds COUNT] [--from FIRST SEED] [--canary NAME] [--log LEVEL]";
 
 /// Seeds between two lines of progress.
 const TELL_EVERY: u64 = 10_000;
@@ -81,6 +81,14 @@ fn soak(
     ExitCode::SUCCESS
 }
 
+/// Writes what is logged from this level up to the standard error, without the time, which is not the
+/// nodes' own.
+fn show_log(level: tracing::Level) {
+    let subscriber =
+        tracing_subscriber::fmt().with_max_level(level).without_time().with_ansi(false);
+    subscriber.with_writer(std::io::stderr).init();
+}
+
 struct Asked {
     count: u64,
     first: u64,
@@ -94,6 +102,7 @@ impl Asked {
         while let Some(word) = words.next() {
             let value = words.next().ok_or(())?;
             match word.as_str() {
+                "--log" => show_log(value.parse().map_err(|_| ())?),
                 "--seeds" => asked.count = value.parse().map_err(|_| ())?,
                 "--from" => asked.first = value.parse().map_err(|_| ())?,
                 "--canary" => {

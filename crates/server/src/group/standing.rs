@@ -51,6 +51,8 @@ pub struct Standing {
     rest: Rest,
     planted: Planted,
     inner: Mutex<Inner>,
+    /// Up to where the data was recovered.
+    recovered: Lsn,
     /// LSN up to which the data has everything, or [`WRITES`].
     applied: AtomicU64,
 }
@@ -91,7 +93,18 @@ impl Standing {
             diverged: None,
         };
         let (inner, applied) = (Mutex::new(inner), AtomicU64::new(has.0));
-        Arc::new(Standing { shared, keyspace, log, dropper, rest, planted, inner, applied })
+        let recovered = has;
+        Arc::new(Standing {
+            shared,
+            keyspace,
+            log,
+            dropper,
+            rest,
+            planted,
+            inner,
+            recovered,
+            applied,
+        })
     }
 
     /// Whether the node leads and has everything that the group committed before.
@@ -254,6 +267,10 @@ impl Applied for Standing {
         let before = || self.log.last_checkpoint().map_or(Lsn::ZERO, |info| info.begin);
         last.unwrap_or_else(before)
     }
+
+    fn recovered(&self) -> Lsn {
+        self.recovered
+    }
 }
 
 impl Writers for Standing {
@@ -295,8 +312,10 @@ impl Applier for Standing {
         if inner.diverged.is_some() || self.log.has_strays() {
             return Err(io::Error::other("the data has what the group's log has not"));
         }
-        if !inner.writes && entry.extent.to > inner.has {
-            self.follow(inner, entry.extent)?;
+        if entry.extent.to > inner.has {
+            if !inner.writes {
+                self.follow(inner, entry.extent)?;
+            }
             inner.has = entry.extent.to;
         }
         inner.last_from = Some(entry.extent.from);

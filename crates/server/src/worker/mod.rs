@@ -227,8 +227,6 @@ pub struct Worker {
     some_wait_is_over: bool,
     /// The default gate when the turn began.
     turn_gate: Gate,
-    /// Whether another node led the cluster when the turn began.
-    turn_follows: bool,
     /// The highest LSN that replies leaving at `everysec` in this turn depend on.
     everysec_lsn: Lsn,
     stopping: bool,
@@ -309,7 +307,6 @@ impl Worker {
             registered: Awaited::default(),
             some_wait_is_over: false,
             turn_gate: Gate::default(),
-            turn_follows: false,
             everysec_lsn: Lsn::ZERO,
             stopping: false,
             turns: 0,
@@ -416,7 +413,6 @@ impl Worker {
         self.turn = Turn { began_ns: self.node.clock.monotonic_ns(), ..Turn::default() };
         self.now_ms = self.node.clock.unix_ms();
         self.turn_gate = self.node.settings.gate();
-        self.turn_follows = self.log.is_led_elsewhere();
         self.refresh_limits();
         self.read_inbox();
         self.turns_since_tick += 1;

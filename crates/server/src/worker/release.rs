@@ -25,9 +25,6 @@ impl Worker {
         // The default gate, for connections without their own. If it changed during the turn, the
         // stricter one counts for requests from both sides of the change.
         let default_gate = self.node.settings.gate().max(self.turn_gate);
-        // What followers have read at `quorum` is refused before it runs: what is left is not about
-        // data.
-        let follows = self.turn_follows && self.log.is_led_elsewhere();
         let touched = self.queues.take(WaitsFor::Release);
         let published = std::mem::take(&mut self.published);
         if self.away.is_some() {
@@ -50,7 +47,6 @@ impl Worker {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
             let gate = connection.session.gate.unwrap_or(default_gate);
             let gate = if self.early_reply_canary { Gate::None } else { gate };
-            let gate = if follows { gate.min(Gate::Fsync) } else { gate };
             Self::note_everysec(&mut self.everysec_lsn, gate, connection.replies.depends);
             connection.replies.mark(gate, positions, self.turn.made_ns());
             connection.waits.remove(WaitsFor::Release);

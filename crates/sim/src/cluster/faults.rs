@@ -123,12 +123,14 @@ impl World {
         let _ = self.start(other);
     }
 
-    /// A disk is lost for good, if the group is whole otherwise.
+    /// A disk is lost for good, if the group is whole otherwise: as long as a change of the members is
+    /// under way, one of two may be all that a majority of those before it can spare.
     fn wipe(&mut self, at: usize) {
         let Some(leader) = self.leader() else { return };
         let Some(life) = &mut self.places[leader].life else { return };
         let members = life.members();
-        let is_whole = members.len() == self.places.len()
+        let is_whole = !life.is_changing()
+            && members.len() == self.places.len()
             && members.iter().all(|&(id, votes)| votes && self.places.iter().any(|it| it.id == id))
             && self.places.iter().all(|place| place.life.is_some());
         if !is_whole {

@@ -203,6 +203,11 @@ impl Life {
         members.into_iter().map(|seen| (seen.id, seen.votes)).collect()
     }
 
+    /// Whether a change of the members is not committed yet.
+    pub(super) fn is_changing(&mut self) -> bool {
+        self.run(async |sitting| sitting.seat().is_changing())
+    }
+
     /// How it stands in its group, for somebody who looks for a bug.
     pub(super) fn show(&mut self) -> String {
         let now = self.run(async |sitting| sitting.seat().now());
