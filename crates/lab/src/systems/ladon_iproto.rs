@@ -6,14 +6,13 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
 
 use super::iproto_control::IprotoControl;
 use super::ladon::{self, Ladon};
 use super::primary::Primary;
 use super::program_paths::ProgramPaths;
-use super::redis_like;
 use super::system::{Capability, DriverKind, Launch, Missing, Process, Program, Setting, System};
+use super::{redis_like, resp_beside};
 use crate::dialects::iproto::msgpack::Value;
 use crate::dialects::iproto::request::Request;
 use crate::dialects::iproto::spaces;
@@ -33,9 +32,6 @@ pub const TREE: LadonIproto = LadonIproto { primary: Primary::Tree };
 pub const HASH: LadonIproto = LadonIproto { primary: Primary::Hash };
 
 const ADMIN_PASSWORD: &str = "lab";
-
-/// The port of RESP beside each port of IPROTO.
-static RESP_PORTS: Mutex<BTreeMap<u16, u16>> = Mutex::new(BTreeMap::new());
 
 impl System for LadonIproto {
     fn name(&self) -> &'static str {
@@ -99,7 +95,7 @@ impl System for LadonIproto {
         let address = format!("127.0.0.1:{iproto}");
         let more = ["--iproto", &address, "--iproto-admin-password", ADMIN_PASSWORD];
         arguments.extend(more.map(str::to_owned));
-        RESP_PORTS.lock().unwrap_or_else(PoisonError::into_inner).insert(*iproto, *resp);
+        resp_beside::note(*iproto, *resp);
         Ok(vec![Process::new(program, arguments, launch.extra)])
     }
 
@@ -113,7 +109,7 @@ impl System for LadonIproto {
     }
 
     fn effective_settings(&self, address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
-        redis_like::effective_settings(resp_of(address)?)
+        redis_like::effective_settings(resp_beside::of(address)?)
     }
 
     fn can(&self, capability: Capability) -> Result<(), String> {
@@ -121,19 +117,12 @@ impl System for LadonIproto {
     }
 
     fn begin_snapshot(&self, address: SocketAddr) -> io::Result<()> {
-        redis_like::begin_snapshot(resp_of(address)?)
+        redis_like::begin_snapshot(resp_beside::of(address)?)
     }
 
     fn snapshot_under_way(&self, address: SocketAddr) -> io::Result<bool> {
-        redis_like::snapshot_under_way(resp_of(address)?)
+        redis_like::snapshot_under_way(resp_beside::of(address)?)
     }
-}
-
-fn resp_of(address: SocketAddr) -> io::Result<SocketAddr> {
-    let ports = RESP_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let port = ports.get(&address.port());
-    let port = port.ok_or_else(|| io::Error::other(format!("no RESP beside {address}")))?;
-    Ok(SocketAddr::new(address.ip(), *port))
 }
 
 // System spaces that definitions are tuples of.

@@ -4,7 +4,8 @@ use super::program_paths::ProgramPaths;
 use super::system::{Missing, Program, System};
 use super::web::Web;
 use super::{
-    bare_loop, hazelcast, ladon, ladon_iproto, memcached, redis, tarantool, untried, voltdb,
+    bare_loop, hazelcast, ladon, ladon_iproto, ladon_memcached, memcached, redis, tarantool,
+    untried, voltdb,
 };
 
 /// All of them.
@@ -12,6 +13,7 @@ pub static ALL: &[&dyn System] = &[
     &ladon::Ladon,
     &ladon_iproto::TREE,
     &ladon_iproto::HASH,
+    &ladon_memcached::LadonMemcached,
     &redis::REDIS,
     &redis::REDIS_8,
     &redis::VALKEY,

@@ -93,6 +93,11 @@ fn works_on_tarantool() {
 }
 
 #[test]
+fn works_on_ladon_over_memcached() {
+    all_measured("ladon-memcached", "kv,counter", &[]);
+}
+
+#[test]
 fn works_on_ladon_over_iproto() {
     all_measured("ladon-iproto", "kv,counter,sets,index", &[]);
 }

@@ -95,6 +95,11 @@ fn ladon_over_iproto() {
     every_setting_starts("ladon-iproto", |key, value| key == "iproto" && !value.is_empty());
 }
 
+#[test]
+fn ladon_over_memcached() {
+    every_setting_starts("ladon-memcached", |key, value| key == "memcached" && !value.is_empty());
+}
+
 /// Both types of primary indexes are what they are called, in both servers alike.
 #[test]
 fn primary_indexes_are_of_their_type() {
@@ -285,7 +290,9 @@ fn tarantool_copies_to_its_replica_and_both_ways() {
 
 #[test]
 fn snapshots_are_seen_to_end() {
-    for name in ["tarantool", "redis", "redis8", "valkey", "ladon", "ladon-iproto"] {
+    for name in
+        ["tarantool", "redis", "redis8", "valkey", "ladon", "ladon-iproto", "ladon-memcached"]
+    {
         let Some(found) = found(name) else { continue };
         let instance = start(&found, &Want::new(found.system.settings()[0]));
         found.system.begin_snapshot(instance.address()).unwrap();

@@ -1,0 +1,85 @@
+//! This repository's `ladon`, asked in memcached's text protocol: the same requests as memcached's.
+//!
+//! RESP listens too, on a port of its own: it tells the settings and makes snapshots.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+
+use super::ladon::{self, Ladon};
+use super::memcached::Memcached;
+use super::program_paths::ProgramPaths;
+use super::system::{Capability, DriverKind, Launch, Missing, Process, Program, Setting, System};
+use super::{redis_like, resp_beside};
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct LadonMemcached;
+
+impl System for LadonMemcached {
+    fn name(&self) -> &'static str {
+        "ladon-memcached"
+    }
+
+    fn title(&self) -> &'static str {
+        "Ladon over memcached's text"
+    }
+
+    fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
+        let found = Ladon.find(places);
+        found
+            .map(|program| Program {
+                system: self.name(),
+                label: self.name().to_owned(),
+                ..program
+            })
+            .map_err(|missing| Missing { system: self.name(), ..missing })
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        Ladon.settings()
+    }
+
+    fn driver(&self) -> DriverKind {
+        DriverKind::MemcachedText
+    }
+
+    fn by_name_only(&self) -> bool {
+        true
+    }
+
+    /// The second is RESP's.
+    fn ports(&self) -> usize {
+        2
+    }
+
+    fn launch(&self, program: &Program, launch: &Launch<'_>) -> Result<Vec<Process>, String> {
+        let [memcached, resp] = launch.ports else {
+            return Err(format!("two ports are needed: {:?}", launch.ports));
+        };
+        let mut arguments = ladon::arguments(launch, *resp);
+        arguments.extend(["--memcached".to_owned(), format!("127.0.0.1:{memcached}")]);
+        resp_beside::note(*memcached, *resp);
+        Ok(vec![Process::new(program, arguments, launch.extra)])
+    }
+
+    fn ready(&self, address: SocketAddr) -> io::Result<()> {
+        Memcached.ready(address)
+    }
+
+    fn effective_settings(&self, address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
+        redis_like::effective_settings(resp_beside::of(address)?)
+    }
+
+    fn can(&self, capability: Capability) -> Result<(), String> {
+        Ladon.can(capability)
+    }
+
+    fn begin_snapshot(&self, address: SocketAddr) -> io::Result<()> {
+        redis_like::begin_snapshot(resp_beside::of(address)?)
+    }
+
+    fn snapshot_under_way(&self, address: SocketAddr) -> io::Result<bool> {
+        redis_like::snapshot_under_way(resp_beside::of(address)?)
+    }
+}
