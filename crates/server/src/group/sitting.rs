@@ -268,6 +268,11 @@ where
         self.handle.left();
     }
 
+    /// The node ends without leaving, as if it were killed: what knows each other lets go.
+    pub fn let_go(&self) {
+        self.handle.left();
+    }
+
     fn elect_from_now_on(&mut self) {
         if self.elects_from.is_some_and(|from| from <= RT::Instant::now()) {
             self.elects_from = None;

@@ -98,6 +98,8 @@ pub enum Planted {
     EarlyPacket,
     /// A request of IPROTO does not wait for those that were set aside, also in its own stream.
     OvertakenStream,
+    /// Replies at `quorum` of a node that does not answer for its group leave at `fsync`.
+    LaxFollower,
 }
 
 impl Planted {

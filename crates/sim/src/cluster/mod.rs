@@ -46,11 +46,13 @@ pub enum ClusterCanary {
     HalfRecord,
     /// `WAIT` counts a member that has not answered yet.
     EarlyCount,
+    /// Whoever does not answer for the group replies as soon as its own disk has what it depends on.
+    LaxFollower,
 }
 
 impl ClusterCanary {
     /// All of them.
-    pub const ALL: [ClusterCanary; 7] = [
+    pub const ALL: [ClusterCanary; 8] = [
         ClusterCanary::LeaseIgnored,
         ClusterCanary::LeaseForgotten,
         ClusterCanary::EarlyQuorum,
@@ -58,11 +60,14 @@ impl ClusterCanary {
         ClusterCanary::RewindSkipped,
         ClusterCanary::HalfRecord,
         ClusterCanary::EarlyCount,
+        ClusterCanary::LaxFollower,
     ];
 
     fn of_group(self) -> Planted {
         match self {
-            ClusterCanary::None | ClusterCanary::CheckpointAhead => Planted::Nothing,
+            ClusterCanary::None | ClusterCanary::CheckpointAhead | ClusterCanary::LaxFollower => {
+                Planted::Nothing
+            }
             ClusterCanary::LeaseIgnored => Planted::LeaseIgnored,
             ClusterCanary::LeaseForgotten => Planted::LeaseForgotten,
             ClusterCanary::EarlyQuorum => Planted::EarlyQuorum,

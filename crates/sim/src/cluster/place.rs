@@ -112,6 +112,12 @@ impl Place {
     }
 }
 
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.sitting.let_go();
+    }
+}
+
 impl Life {
     fn start(
         place: &mut Place,
@@ -131,7 +137,7 @@ impl Life {
             joined.map_err(|error| failed("join", &error))??;
         }
         place.id = recovered.group.as_ref().map_or(0, |group| group.state.member());
-        let (node, handle, threads) = assemble(place.id, &recovered, &clock, plan, random)?;
+        let (node, handle, threads) = assemble(place.id, &recovered, &clock, plan, random, canary)?;
         let rest = rest_of(Arc::downgrade(&threads), &clock);
         let shared = node.shared();
         let placed = group::stand(shared, &mut recovered, disk, (None, rest), canary.of_group());
@@ -294,6 +300,7 @@ fn assemble(
     clock: &Arc<SimClock>,
     plan: &Plan,
     random: &mut Random,
+    canary: ClusterCanary,
 ) -> Result<Assembled, String> {
     let mut loader = Loader::new();
     loader.flag("cluster-enabled", "yes");
@@ -320,14 +327,18 @@ fn assemble(
     let (data, _) = dataset(&shared, recovered, 0, Arc::default());
     let node = Arc::new(node_over(shared, data));
     let workers = (0..plan.workers).map(|thread| {
-        Worker::new(WorkerParts {
+        let mut worker = Worker::new(WorkerParts {
             node: Arc::clone(&node),
             thread,
             seed: random.next_u64(),
             wake: Arc::new(wake(&woken[thread])),
             dropper: None,
             aside: None,
-        })
+        });
+        if canary == ClusterCanary::LaxFollower {
+            worker.planted = ladon_server::Planted::LaxFollower;
+        }
+        worker
     });
     let workers = workers.collect();
     let threads = Threads::new(workers, woken.clone(), &recovered.log, clock, random);
