@@ -272,7 +272,11 @@ impl Running<'_, '_> {
         }
         let mut command = command;
         let memory = redirect(&mut ctx, &mut command);
-        let outcome = invoke::call(&mut ctx, command, started, Caller::Request);
+        let mut outcome = invoke::call(&mut ctx, command, started, Caller::Request);
+        if !node.role.is_free() {
+            let gate = ctx.session.gate;
+            outcome.depends = admission::depends_elsewhere(node, gate, flags, outcome.depends);
+        }
         if matches!(outcome.flow, Flow::Close) {
             ctx.session.info.leaving.store(true, Relaxed);
             // Who has read the last reply may ask at once who is still subscribed.

@@ -273,6 +273,15 @@ fn quorum_is_the_gate_of_all() {
     assert_eq!(call(&mut client, &["GET", "key"]), bulk("value"));
     for node in (0..3).filter(|&node| node != leader) {
         is_quick(node);
+        // What is committed is told there, too.
+        let mut listener = nodes.client(node);
+        let events = ["CONFIG", "SET", "notify-keyspace-events", "K$"];
+        assert_eq!(call(&mut listener, &events), ok());
+        let heard = call(&mut listener, &["SUBSCRIBE", "__keyspace@0__:told"]);
+        assert!(matches!(heard, Value::Array(_)), "{heard:?}");
+        assert_eq!(call(&mut client, &["SET", "told", "value"]), ok());
+        let event = ["message", "__keyspace@0__:told", "set"].map(bulk).to_vec();
+        assert_eq!(listener.reply().expect("an event"), Value::Array(event));
         let mut client = nodes.client(node);
         assert_eq!(call(&mut client, &["SET", "key", "other"]), error(READ_ONLY));
         let refused = told(&call(&mut client, &["GET", "key"]));

@@ -17,8 +17,10 @@ use ladon_engine::Waiter;
 use ladon_kernel::client::clients::CertificateNames;
 use ladon_kernel::client::session::{Blocked, LogWait, Session};
 use ladon_kernel::long::aside_job::Lent;
+use ladon_kernel::node::Node;
+use ladon_log::Log;
 use ladon_net::ConnId;
-use ladon_record::Lsn;
+use ladon_record::{Gate, Lsn};
 use ladon_resp::Proto;
 pub(crate) use replies::Replies;
 use std::ops::Range;
@@ -150,6 +152,18 @@ impl Connection {
         // A wait that was served: the reply is on its way from another thread.
         let is_served = self.waiter().is_some_and(|waiter| !waiter.claim.is_free());
         self.replies.behind(is_served)
+    }
+
+    /// Notes what a message depends on that was appended. At a node that follows, at the gate quorum,
+    /// what its group has committed by now does not wait for the word of the leader alone: a message
+    /// is no answer, and comes when it comes.
+    pub(crate) fn message_depends(&mut self, depends: Lsn, node: &Node, log: &Log) {
+        let is_quorum =
+            || self.session.gate.unwrap_or_else(|| node.settings.gate()) == Gate::Quorum;
+        if log.is_led_elsewhere() && depends <= log.committed() && is_quorum() {
+            return;
+        }
+        self.replies.depends = self.replies.depends.max(depends);
     }
 
     /// Appends a message in RESP2; over RESP3 its first byte is that of a push.

@@ -173,7 +173,7 @@ impl Worker {
             self.turn.output_bytes += bytes.len();
             connection.deliver_push(bytes);
             if self.planted != Planted::EarlyMessage {
-                connection.replies.depends = connection.replies.depends.max(depends);
+                connection.message_depends(depends, &self.node, &self.log);
             }
             self.queues.push(WaitsFor::Release, connection);
         }

@@ -51,7 +51,7 @@ impl Worker {
             return;
         }
         connection.replies.deliver(bytes);
-        connection.replies.depends = connection.replies.depends.max(depends);
+        connection.message_depends(depends, &self.node, &self.log);
         self.queues.push(WaitsFor::Release, connection);
     }
 

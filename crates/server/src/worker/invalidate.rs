@@ -7,10 +7,12 @@ use crate::connection::Connection;
 use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
 use ladon_kernel::message::Message;
+use ladon_kernel::node::Node;
 use ladon_kernel::pubsub::fan_out::Delivery;
 use ladon_kernel::tracking::batch::{self, Invalid, Redirected};
 use ladon_kernel::tracking::fan_out::FanOut;
 use ladon_kernel::tracking::joining;
+use ladon_log::Log;
 use ladon_record::Lsn;
 use ladon_resp::Proto;
 
@@ -41,7 +43,8 @@ impl Worker {
                 let keys = keys.map_or(Invalid::All, |keys| Invalid::Keys(keys.into()));
                 self.redirect(slot, keys, depends);
             } else if connection.session.proto == Proto::Resp3 {
-                self.turn.output_bytes += deliver(connection, keys, depends);
+                self.turn.output_bytes +=
+                    deliver(connection, keys, depends, (&self.node, &self.log));
                 self.queues.push(WaitsFor::Release, connection);
             }
         }
@@ -69,7 +72,7 @@ impl Worker {
         joining::show(&connection.session);
         if connection.session.proto == Proto::Resp3 {
             batch::write_broken(connection.behind_replies(), redirect);
-            connection.replies.depends = connection.replies.depends.max(depends);
+            connection.message_depends(depends, &self.node, &self.log);
             self.queues.push(WaitsFor::Release, connection);
         }
     }
@@ -87,18 +90,24 @@ impl Worker {
             Invalid::Keys(keys) => Some(&**keys),
             Invalid::All => None,
         };
-        self.turn.output_bytes += deliver(connection, keys, invalid.depends);
+        self.turn.output_bytes +=
+            deliver(connection, keys, invalid.depends, (&self.node, &self.log));
         self.queues.push(WaitsFor::Release, connection);
     }
 }
 
 /// Appends an invalidation to a connection's output; returns its length.
-fn deliver(connection: &mut Connection, keys: Option<&[u8]>, depends: Lsn) -> usize {
+fn deliver(
+    connection: &mut Connection,
+    keys: Option<&[u8]>,
+    depends: Lsn,
+    (node, log): (&Node, &Log),
+) -> usize {
     let proto = connection.session.proto;
     let out = connection.behind_replies();
     let before = out.len();
     batch::write(out, proto, keys);
     let length = out.len() - before;
-    connection.replies.depends = connection.replies.depends.max(depends);
+    connection.message_depends(depends, node, log);
     length
 }

@@ -47,6 +47,8 @@ impl Worker {
             let Some(connection) = &mut self.connections[slot as usize] else { continue };
             let gate = connection.session.gate.unwrap_or(default_gate);
             let gate = if self.early_reply_canary { Gate::None } else { gate };
+            let is_lax = self.planted == Planted::LaxFollower && self.log.is_led_elsewhere();
+            let gate = if is_lax { gate.min(Gate::Fsync) } else { gate };
             Self::note_everysec(&mut self.everysec_lsn, gate, connection.replies.depends);
             connection.replies.mark(gate, positions, self.turn.made_ns());
             connection.waits.remove(WaitsFor::Release);

@@ -258,6 +258,8 @@ impl Worker {
                 let removed = tx.expire_due(partition, EXPIRE_MAX);
                 let appender = &mut self.bench.appender;
                 tx.commit(|record| appender.append_record(record, now_ms));
+                // Whoever finds a key gone may ask how many have expired.
+                self.settle_counters();
                 self.publish();
                 if self.node.clock.monotonic_ns() - begin_ns > most_ns {
                     return false;

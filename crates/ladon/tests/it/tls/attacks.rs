@@ -16,9 +16,16 @@ fn client_hello(door: &Door) -> Vec<u8> {
     bytes
 }
 
+/// It comes from where the attack comes from, so on a busy machine it may be taken for a part of that,
+/// and has to come again.
 fn is_served(door: &Door) {
-    let mut client = TlsClient::connect(door.port(), &config(&door.authority, None, BOTH));
-    assert_eq!(client.call(&["PING"]).unwrap(), pong());
+    const ATTEMPTS: usize = 3;
+    let mut attempts = (0..ATTEMPTS).map(|_| {
+        let mut client = TlsClient::connect(door.port(), &config(&door.authority, None, BOTH));
+        client.call(&["PING"])
+    });
+    let answered = attempts.find_map(Result::ok).expect("a reply");
+    assert_eq!(answered, pong());
 }
 
 /// Whether the server hangs up, whatever it says before.
