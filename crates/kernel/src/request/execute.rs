@@ -206,6 +206,21 @@ struct Running<'a, 'thread> {
     out: &'a mut Vec<u8>,
 }
 
+/// What is left to do for a command that has run, but for its reply.
+#[inline(always)]
+fn has_run(ctx: &mut Ctx<'_>, flags: Flags, mut outcome: Outcome) -> Outcome {
+    if !ctx.node.role.is_free() {
+        let (gate, depends) = (ctx.session.gate, outcome.depends);
+        outcome.depends = admission::depends_elsewhere(ctx.node, gate, flags, depends);
+    }
+    if matches!(outcome.flow, Flow::Close) {
+        ctx.session.info.leaving.store(true, Relaxed);
+        // Who has read the last reply may ask at once who is still subscribed.
+        joining::leave(ctx.node, ctx.local, ctx.session);
+    }
+    outcome
+}
+
 impl Running<'_, '_> {
     /// Runs, queues, refuses or holds back a command.
     #[inline(always)]
@@ -272,16 +287,8 @@ impl Running<'_, '_> {
         }
         let mut command = command;
         let memory = redirect(&mut ctx, &mut command);
-        let mut outcome = invoke::call(&mut ctx, command, started, Caller::Request);
-        if !node.role.is_free() {
-            let gate = ctx.session.gate;
-            outcome.depends = admission::depends_elsewhere(node, gate, flags, outcome.depends);
-        }
-        if matches!(outcome.flow, Flow::Close) {
-            ctx.session.info.leaving.store(true, Relaxed);
-            // Who has read the last reply may ask at once who is still subscribed.
-            joining::leave(ctx.node, ctx.local, ctx.session);
-        }
+        let outcome = invoke::call(&mut ctx, command, started, Caller::Request);
+        let outcome = has_run(&mut ctx, flags, outcome);
         // Both are empty, which the compiler would otherwise check when dropping them.
         debug_assert!(ctx.deferred.is_none() && !matches!(ctx.data, Data::Held(_)));
         std::mem::forget(ctx);
