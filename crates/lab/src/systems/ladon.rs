@@ -83,6 +83,14 @@ impl System for Ladon {
     }
 }
 
+/// The program, as the system of this name.
+pub(super) fn find_as(name: &'static str, places: &ProgramPaths) -> Result<Program, Missing> {
+    let found = Ladon.find(places);
+    found
+        .map(|program| Program { system: name, label: name.to_owned(), ..program })
+        .map_err(|missing| Missing { system: name, ..missing })
+}
+
 /// The arguments of a server that speaks RESP at this port.
 pub(super) fn arguments(launch: &Launch<'_>, port: u16) -> Vec<String> {
     let gate = match launch.setting.promise {

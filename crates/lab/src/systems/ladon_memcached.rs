@@ -26,14 +26,7 @@ impl System for LadonMemcached {
     }
 
     fn find(&self, places: &ProgramPaths) -> Result<Program, Missing> {
-        let found = Ladon.find(places);
-        found
-            .map(|program| Program {
-                system: self.name(),
-                label: self.name().to_owned(),
-                ..program
-            })
-            .map_err(|missing| Missing { system: self.name(), ..missing })
+        ladon::find_as(self.name(), places)
     }
 
     fn settings(&self) -> Vec<Setting> {
