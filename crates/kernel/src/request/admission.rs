@@ -234,15 +234,15 @@ pub(crate) fn depends(node: &Node, flags: Flags) -> Lsn {
     if tells { Lsn::DATA } else { Lsn::ZERO }
 }
 
-/// What the reply of a command depends on that has run at a node which does not answer for its group:
-/// one that tells of no data does not wait there for the group's word, which never comes.
+/// What the reply of a command depends on that has run. At a node which does not answer for its group,
+/// one that tells of no data does not wait for the group's word, which never comes there.
+#[inline]
+pub(crate) fn depends_after(node: &Node, gate: Option<Gate>, flags: Flags, depends: Lsn) -> Lsn {
+    if node.role.is_free() { depends } else { depends_elsewhere(node, gate, flags, depends) }
+}
+
 #[cold]
-pub(crate) fn depends_elsewhere(
-    node: &Node,
-    gate: Option<Gate>,
-    flags: Flags,
-    depends: Lsn,
-) -> Lsn {
+fn depends_elsewhere(node: &Node, gate: Option<Gate>, flags: Flags, depends: Lsn) -> Lsn {
     let may_tell = flags.0 & (ON_DATA | CHANGES | Flags::RUNS_QUEUE.0) != 0;
     let is_quorum = gate.unwrap_or_else(|| node.settings.gate()) == Gate::Quorum;
     if is_quorum && !may_tell { Lsn::ZERO } else { depends }

@@ -209,10 +209,8 @@ struct Running<'a, 'thread> {
 /// What is left to do for a command that has run, but for its reply.
 #[inline(always)]
 fn has_run(ctx: &mut Ctx<'_>, flags: Flags, mut outcome: Outcome) -> Outcome {
-    if !ctx.node.role.is_free() {
-        let (gate, depends) = (ctx.session.gate, outcome.depends);
-        outcome.depends = admission::depends_elsewhere(ctx.node, gate, flags, depends);
-    }
+    let gate = ctx.session.gate;
+    outcome.depends = admission::depends_after(ctx.node, gate, flags, outcome.depends);
     if matches!(outcome.flow, Flow::Close) {
         ctx.session.info.leaving.store(true, Relaxed);
         // Who has read the last reply may ask at once who is still subscribed.

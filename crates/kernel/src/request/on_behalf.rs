@@ -107,6 +107,7 @@ pub fn execute<R>(
     }
     let result = run(&mut ctx);
     let depends = ctx.commit();
+    let depends = admission::depends_after(node, ctx.session.gate, flags, depends);
     ctx.local.stop(node, ctx.session, id, args, started, 0);
     if node.clients.has_monitors() {
         monitored::note(node, ctx.local, ctx.session, spec, args, false);
