@@ -267,8 +267,8 @@ impl Work {
     }
 
     fn show(&self) -> Result<(), Failure> {
-        let at = self.node.address();
-        let asked = self.wait(&format!("what {at} says"), || self.node.status().map(Some))?;
+        // A busy machine is asked again; that nobody listens is told at once.
+        let asked = self.node.status().or_else(|_| self.node.status()).map_err(refused)?;
         let leading = asked.leader().map(|leader| self.node.at(leader.text("client")));
         let by_leader = leading.and_then(|leader| leader.status().ok());
         let shown = by_leader.filter(Status::leads).unwrap_or(asked);
