@@ -62,6 +62,7 @@ const NOT_RECORDED: &[&str] = &[
     "ladon.cluster|status",
     "ladon.fcall",
     "ladon.fcall_ro",
+    "ladon.read",
     "ladon.space",
     "ladon.space|delete",
     "ladon.space|get",

@@ -30,7 +30,7 @@ pub(super) enum Kind {
 impl Kind {
     /// Whether no other request may be passed on before this one is answered.
     pub(super) fn holds_up(&self) -> bool {
-        matches!(self, Kind::GetKey(_) | Kind::Events(_))
+        matches!(self, Kind::Events(_))
     }
 }
 
@@ -103,13 +103,14 @@ impl Exchange {
             Kind::One(one) => one.token(token, depth, making),
             Kind::List(list) => list.token(token, depth, making),
             Kind::Transaction(transaction) => transaction.token(token, depth, making),
-            Kind::Events(events) => events.token(token, depth, making),
+            Kind::Events(events) => {
+                let step = events.token(token, depth, making);
+                waits = events.waits();
+                step
+            }
             Kind::GetKey(get) => {
                 let step = get.token(token, depth, making);
                 waits = get.waits();
-                if matches!(step, Step::Run(_)) {
-                    get.begins_again();
-                }
                 step
             }
             Kind::ScanKeys(scan) => scan.token(token, depth, making),

@@ -324,8 +324,8 @@ impl Then {
                 (Kind::ScanKeys(Box::new(ScanKeys::new(encoding))), of(&args))
             }
             Then::Key(KeyRequest::Get { key, as_json, known }) => {
-                let (get, commands) = GetKey::new(key, as_json, known, encoding);
-                (Kind::GetKey(Box::new(get)), commands)
+                let get = GetKey::new(as_json, known, encoding);
+                (Kind::GetKey(Box::new(get)), keys::read(&key))
             }
             Then::Key(KeyRequest::Delete { key, condition }) => {
                 let is_conditional = condition.is_some();

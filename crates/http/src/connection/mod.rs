@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Requests may be pipelined: their commands go to the server at once, and [`EXCHANGES_MAX`] wait for
-//! their replies. Only a login and a request whose next commands depend on replies hold up the others.
+//! their replies. Only a login holds up the requests behind it, and a stream of events all of them.
 
 mod exchange;
 mod incoming;
@@ -202,7 +202,7 @@ impl Connection {
         !self.is_stuck()
     }
 
-    /// The exchange in front decides what the server is asked next.
+    /// Nothing else can be asked any more.
     fn is_held_up(&self) -> bool {
         self.exchanges.back().is_some_and(|exchange| exchange.kind.holds_up())
     }
@@ -278,7 +278,7 @@ impl Connection {
         if let Some(rest) = input.strip_prefix(b"\r\n") {
             return Ok(Some(input.len() - rest.len()));
         }
-        if input.is_empty() {
+        if matches!(input, b"" | b"\r") {
             self.began = None;
             return Ok(None);
         }
@@ -481,7 +481,6 @@ impl Connection {
                         self.ends |= exchange.ends;
                     }
                 }
-                Some(RenderStep::Run(commands)) => self.emission = Some(Box::new(commands)),
                 Some(RenderStep::More) | None => {}
             }
         }

@@ -44,10 +44,12 @@ impl Events {
             *self = Events::default();
             body.extend_from_slice(b"\n\n");
         }
-        if let Some(response) = making.response {
-            response.flush(making.out);
-        }
         Step::More
+    }
+
+    /// Whether an event is incomplete: each leaves as a whole.
+    pub fn waits(&self) -> bool {
+        self.has_any
     }
 
     /// Each line of a text is one of the event.

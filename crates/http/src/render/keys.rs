@@ -1,16 +1,12 @@
 //! `GET /v1/keys/KEY`, whatever the key's type, and `GET /v1/keys`.
 
-use super::{Acknowledgements, JsonValue, Making, Step};
-use crate::command::Commands;
+use super::{JsonValue, Making, Step};
 use crate::reply::text::{Encoding, Text};
 use crate::reply::tokens::Token;
 use crate::route::keys;
 
 /// A longer string is passed on as it comes, without an `ETag`.
 const DIGESTED_BYTES_MAX: u64 = 1 << 20;
-
-/// How often a key may change its type while it is read.
-const TRIES: usize = 4;
 
 /// What `Token::Bulk` at the place of the value has begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,19 +22,13 @@ enum Value {
     Json,
 }
 
-/// Reads a key. Its type is known only from the first reply, so that another transaction may have to
-/// follow.
+/// Reads a key: its type, its time to live and its value, which `LADON.READ` answers.
 #[derive(Debug)]
 pub struct GetKey {
-    key: Vec<u8>,
     as_json: bool,
     known: Option<String>,
     encoding: Encoding,
-    /// The type that the transaction of the moment reads.
-    read: Vec<u8>,
-    tries: usize,
-    acknowledgements: Acknowledgements,
-    /// Of the elements of `EXEC`'s reply.
+    /// Of the elements of the reply.
     element: usize,
     kind: Vec<u8>,
     ttl_ms: i64,
@@ -48,28 +38,16 @@ pub struct GetKey {
     members: usize,
     text: Text,
     score: Vec<u8>,
-    /// The next transaction.
-    next: Option<Commands>,
     failed: bool,
 }
 
 impl GetKey {
-    /// The first transaction takes it for a string.
-    pub fn new(
-        key: Vec<u8>,
-        as_json: bool,
-        known: Option<String>,
-        encoding: Encoding,
-    ) -> (GetKey, Commands) {
-        let commands = keys::read(&key, b"string").unwrap_or_default();
-        let get = GetKey {
-            key,
+    /// A string is JSON too if `as_json`; a client that has one of the digest `known` has it.
+    pub fn new(as_json: bool, known: Option<String>, encoding: Encoding) -> GetKey {
+        GetKey {
             as_json,
             known,
             encoding,
-            read: b"string".to_vec(),
-            tries: 1,
-            acknowledgements: Acknowledgements::of(3),
             element: 0,
             kind: Vec::new(),
             ttl_ms: -1,
@@ -78,10 +56,8 @@ impl GetKey {
             members: 0,
             text: Text::new(encoding),
             score: Vec::new(),
-            next: None,
             failed: false,
-        };
-        (get, commands)
+        }
     }
 
     /// Whether what is there has to wait for the end.
@@ -91,19 +67,10 @@ impl GetKey {
 
     /// Takes a token.
     pub fn token(&mut self, token: Token<'_>, depth: usize, making: &mut Making<'_>) -> Step {
-        if self.acknowledgements.take(token) {
-            return Step::More;
-        }
         match (depth, token) {
-            (0, Token::Error(text)) => {
-                let text = self.acknowledgements.error(text).to_vec();
-                making.error_of(&text)
-            }
-            (0, Token::ArrayEnd) => match self.next.take() {
-                Some(commands) => Step::Run(commands),
-                None => self.finish(making),
-            },
-            (0, _) => Step::More,
+            (0, Token::Error(text)) => return making.error_of(text),
+            (0, Token::ArrayEnd) => return self.finish(making),
+            (0, _) => {}
             (depth, token) => {
                 match (self.element, token) {
                     (0, Token::Simple(kind)) => self.kind = kind.to_vec(),
@@ -117,25 +84,18 @@ impl GetKey {
                 if depth == 1 && token.ends_element() {
                     self.element += 1;
                 }
-                Step::More
             }
         }
+        Step::More
     }
 
     fn value_token(&mut self, token: Token<'_>, depth: usize, making: &mut Making<'_>) {
         if depth == 1 && self.value == Value::None {
-            if self.kind == b"none" {
-                return self.fail(making, 404, b"there is no such key");
-            }
-            if self.kind != self.read {
-                return self.read_another(making);
-            }
             match token {
                 Token::Error(text) => {
-                    let text = text.to_vec();
-                    return self.fail(making, crate::reply::response::status_of(&text), &text);
+                    let status = crate::reply::response::status_of(text);
+                    return self.fail(making, status, text);
                 }
-                // It expired between the two.
                 Token::Null => return self.fail(making, 404, b"there is no such key"),
                 Token::Bulk(length) if !self.as_json => return self.begin_plain(length, making),
                 _ => self.begin_json(making),
@@ -153,39 +113,9 @@ impl GetKey {
     }
 
     fn fail(&mut self, making: &mut Making<'_>, status: u16, text: &[u8]) {
-        if !self.failed && self.next.is_none() {
-            self.failed = true;
-            making.begin_json(status);
-            super::write_error(making.body(), text);
-        }
-    }
-
-    fn read_another(&mut self, making: &mut Making<'_>) {
-        if self.next.is_some() || self.failed {
-            return;
-        }
-        if self.tries == TRIES {
-            return self.fail(making, 503, b"TRYAGAIN the key changes its type all the time");
-        }
-        let Some(commands) = keys::read(&self.key, &self.kind) else {
-            let kind = String::from_utf8_lossy(&self.kind).into_owned();
-            let text = format!("WRONGTYPE a key of type {kind} is read by commands only");
-            return self.fail(making, 409, text.as_bytes());
-        };
-        let known = self.known.take();
-        let (fresh, _) =
-            GetKey::new(std::mem::take(&mut self.key), self.as_json, known, self.encoding);
-        let (read, tries) = (std::mem::take(&mut self.kind), self.tries + 1);
-        // The rest of this reply means nothing.
-        *self = GetKey { read, tries, next: Some(commands), ..fresh };
-        self.acknowledgements = Acknowledgements::done();
-        self.element = 2;
-    }
-
-    /// The next transaction has begun: its replies are counted from now on.
-    pub fn begins_again(&mut self) {
-        self.acknowledgements = Acknowledgements::of(3);
-        self.element = 0;
+        self.failed = true;
+        making.begin_json(status);
+        super::write_error(making.body(), text);
     }
 
     fn head(&self, making: &mut Making<'_>) {

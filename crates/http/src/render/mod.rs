@@ -12,20 +12,17 @@ pub use json::{JsonList, JsonOne, JsonTransaction};
 pub use keys::{GetKey, ScanKeys};
 pub use single::{Document, Function, OpenApi, Status, StatusKind};
 
-use crate::command::Commands;
 use crate::reply::response::{Manner, Response, status_of};
 use crate::reply::text::{Encoding, Text};
 use crate::reply::tokens::Token;
 
 /// What a token has led to.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// More tokens have to come.
     More,
     /// The response is whole.
     Done,
-    /// These commands have to run before it can be.
-    Run(Commands),
 }
 
 /// A response in the making, and what is needed to begin it.
@@ -159,11 +156,6 @@ impl Acknowledgements {
     /// Of so many commands between `MULTI` and `EXEC`.
     pub fn of(commands: usize) -> Acknowledgements {
         Acknowledgements { left: commands + 1, error: None }
-    }
-
-    /// None are to come.
-    pub fn done() -> Acknowledgements {
-        Acknowledgements { left: 0, error: None }
     }
 
     /// Takes a token; false if it belongs to `EXEC`'s reply.

@@ -151,6 +151,9 @@ impl Function {
     /// Takes a token.
     pub fn token(&mut self, token: Token<'_>, depth: usize, making: &mut Making<'_>) -> Step {
         match token {
+            Token::Error(b"ERR Function not found") if depth == 0 => {
+                return making.error(404, b"there is no such function");
+            }
             Token::Error(text) if depth == 0 => return making.error_of(text),
             Token::Bulk(length) if depth == 0 => {
                 self.waits = length <= LOOKED_AT_BYTES_MAX;

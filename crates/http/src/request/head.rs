@@ -115,8 +115,9 @@ fn bad(why: impl fmt::Display) -> Refused {
 /// What is no request, or may be read in two ways.
 pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Refused> {
     let looked_at = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
+    check_beginning(looked_at)?;
     let Some(end) = memchr::memmem::find(looked_at, b"\r\n\r\n") else {
-        check_beginning(looked_at)?;
+        check_lines(looked_at)?;
         if looked_at.len() == HEAD_BYTES_MAX {
             return Err(Refused::new(431, format!("the head is over {HEAD_BYTES_MAX} bytes")));
         }
@@ -168,7 +169,7 @@ fn check_beginning(bytes: &[u8]) -> Result<(), Refused> {
     if word > 16 || !is_method {
         return Err(bad("this is HTTP, and no request of it"));
     }
-    check_lines(bytes)
+    Ok(())
 }
 
 /// Lines end with CRLF, and none is continued.

@@ -262,24 +262,11 @@ pub fn delete(key: &[u8], condition: Option<&Condition>) -> Result<Commands, Ref
     Ok(commands)
 }
 
-/// The transaction that reads a key of this type with its time to live.
-pub fn read(key: &[u8], kind: &[u8]) -> Option<Commands> {
-    let read: Vec<&[u8]> = match kind {
-        b"string" => vec![b"GET", key],
-        b"hash" => vec![b"HGETALL", key],
-        b"list" => vec![b"LRANGE", key, b"0", b"-1"],
-        b"set" => vec![b"SMEMBERS", key],
-        b"zset" => vec![b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"],
-        b"stream" => vec![b"XRANGE", key, b"-", b"+"],
-        _ => return None,
-    };
+/// The command that reads a key, whatever its type.
+pub fn read(key: &[u8]) -> Commands {
     let mut commands = Commands::default();
-    commands.add(&[b"MULTI"]);
-    commands.add(&[b"TYPE", key]);
-    commands.add(&[b"PTTL", key]);
-    commands.add(&read);
-    commands.add(&[b"EXEC"]);
-    Some(commands)
+    commands.add(&[b"LADON.READ", key]);
+    commands
 }
 
 fn not_json(error: impl std::fmt::Display) -> Refused {
