@@ -160,7 +160,7 @@ impl Incoming {
     /// Takes bytes of the body. Returns how many were taken.
     pub(super) fn take(&mut self, input: &[u8], requests: &mut Vec<u8>) -> Result<usize, Refused> {
         let mut taken = 0;
-        while taken < input.len() && !self.body.is_over() {
+        while taken < input.len().min(super::STEP_BYTES) && !self.body.is_over() {
             // A long value is passed on a step's share at a time.
             let share = (taken + super::STEP_BYTES).min(input.len());
             let (count, data) = self.body.take(&input[taken..share])?;

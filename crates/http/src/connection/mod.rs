@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 /// Requests of a connection that wait for replies.
 const EXCHANGES_MAX: usize = 64;
 
-/// Bytes of requests that a step makes; more is made in the next one.
+/// Bytes of requests that a step makes, and bytes of the client that it takes; the next one goes on.
 const STEP_BYTES: usize = 64 << 10;
 
 /// Responses beyond this wait until these have left.
@@ -235,6 +235,9 @@ impl Connection {
                 }
             };
             taken += count;
+            if taken >= STEP_BYTES {
+                return (taken, Step::More);
+            }
         }
     }
 

@@ -1,0 +1,161 @@
+"""HTTP and memcached: clients that take all they can get, beside clients of Redis' protocol that do the same to Redis."""
+import multiprocessing
+import resource
+import socket
+import time
+
+from fault import fault, free_port, pings
+
+SECONDS = 4
+# Below this, the other core's scheduler says more than the server.
+FLOOR_MS, GROWN_BYTES = 10, 48 << 20
+RIGHT = ("p99.9 of another client's PING at most 1.5 times Redis' (or %d ms), RSS at most Redis' growth and %d MB"
+         % (FLOOR_MS, GROWN_BYTES >> 20))
+
+
+def allow_open_files():
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def attack(port, connections, start, endless, reads, begun):
+    """Connects, sends `start` on each connection, and then `endless` again and again."""
+    allow_open_files()
+    sockets = []
+    for _ in range(connections):
+        sockets.append(socket.create_connection(("127.0.0.1", port), timeout=30))
+        if start:
+            sockets[-1].sendall(start)
+    begun.set()
+    if not endless:
+        time.sleep(3600)
+    for one in sockets:
+        one.setblocking(False)
+    rests = [b""] * len(sockets)
+    while True:
+        moved = False
+        for at, one in enumerate(sockets):
+            try:
+                rests[at] = rests[at] or endless
+                rests[at] = rests[at][one.send(rests[at]):]
+                moved = True
+            except BlockingIOError:
+                pass
+            except OSError:
+                return
+            try:
+                while reads and one.recv(1 << 18):
+                    moved = True
+            except BlockingIOError:
+                pass
+        if not moved:
+            time.sleep(0.001)
+
+
+def beside(server, port, connections, start, endless, reads):
+    """p99.9 of PING in milliseconds and the RSS grown, while a process attacks the port."""
+    begun = multiprocessing.Event()
+    of = (port, connections, start, endless, reads, begun)
+    attacker = multiprocessing.Process(target=attack, args=of, daemon=True)
+    before = server.rss_bytes()
+    attacker.start()
+    try:
+        begun.wait(60)
+        time.sleep(0.5)
+        p999, _ = pings(server, SECONDS, lambda ends: None)
+        return p999, server.rss_bytes() - before
+    finally:
+        attacker.kill()
+        attacker.join()
+
+
+def compared(bench, head, connections, here, there, reads=True):
+    """Attacks a Ladon on the port of `head` with the first (start, endless), and a Redis with the second."""
+    port = free_port()
+    ladon = bench.ladon(head, "127.0.0.1:%d" % port, "--gate", "everysec", "--maxclients", "20000")
+    redis = bench.redis("--maxclients", "20000")
+    p999, grown = beside(ladon, port, connections, *here, reads)
+    redis_p999, redis_grown = beside(redis, redis.port, connections, *there, reads)
+    did = "%.1f ms, +%d MB; Redis %.1f ms, +%d MB" % (p999, grown >> 20, redis_p999, redis_grown >> 20)
+    return did, p999 <= max(1.5 * redis_p999, FLOOR_MS) and grown <= max(redis_grown, 0) + GROWN_BYTES
+
+
+def post(path, body, length=None):
+    head = "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (path, len(body) if length is None else length)
+    return head.encode() + body
+
+
+GET = b"GET /get/k HTTP/1.1\r\nHost: x\r\n\r\n"
+RESP_GET = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"
+LONG = b"x" * (8 << 20)
+RESP_SET = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$8388608\r\n" + LONG + b"\r\n"
+
+
+@fault("an endless pipeline over HTTP, 4 connections", RIGHT)
+def pipeline(bench):
+    return compared(bench, "--http", 4, (b"", GET * 500), (b"", RESP_GET * 500))
+
+
+@fault("an endless pipeline over HTTP that nobody reads, 50 connections", RIGHT)
+def unread(bench):
+    return compared(bench, "--http", 50, (b"", GET * 500), (b"", RESP_GET * 500), reads=False)
+
+
+@fault("8,000 idle connections over HTTP", RIGHT)
+def idle(bench):
+    return compared(bench, "--http", 8000, (b"", b""), (b"", b""))
+
+
+@fault("4,000 half heads over HTTP", RIGHT)
+def half_heads(bench):
+    return compared(bench, "--http", 4000, (b"GET /" + b"a" * 8000, b""), (b"*2\r\n$3\r\nGET\r\n$9000\r\n" + b"a" * 8000, b""))
+
+
+@fault("2,000 half bodies of JSON, 100 kB each", RIGHT)
+def half_bodies(bench):
+    return compared(bench, "--http", 2000, (post("/", b'["SET","k","' + b"x" * 100_000, 200_000), b""),
+                    (b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$200000\r\n" + b"x" * 100_000, b""))
+
+
+@fault("8 MB values by PUT over HTTP, endless, 4 connections", RIGHT)
+def long_values(bench):
+    request = b"PUT /v1/keys/k HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(LONG) + LONG
+    return compared(bench, "--http", 4, (b"", request), (b"", RESP_SET))
+
+
+@fault("8 MB strings in JSON over HTTP, endless, 4 connections", RIGHT)
+def long_strings(bench):
+    return compared(bench, "--http", 4, (b"", post("/", b'["SET","k","' + LONG + b'"]')), (b"", RESP_SET))
+
+
+@fault("400,000 commands in a body, endless, 4 connections", RIGHT)
+def many_commands(bench):
+    body = b"[" + b",".join([b'["PING"]'] * 400_000) + b"]"
+    return compared(bench, "--http", 4, (b"", post("/pipeline", body)), (b"", b"*1\r\n$4\r\nPING\r\n" * 10_000))
+
+
+@fault("a body of HTTP by single bytes, 500 connections", RIGHT)
+def drips(bench):
+    return compared(bench, "--http", 500, (post("/", b'["SET","k","', 1 << 20), b"x"),
+                    (b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n", b"x"))
+
+
+@fault("an endless pipeline of memcached's protocol, 4 connections", RIGHT)
+def memcached_pipeline(bench):
+    return compared(bench, "--memcached", 4, (b"", b"get k\r\n" * 1000), (b"", RESP_GET * 500))
+
+
+@fault("an endless pipeline of memcached's protocol that nobody reads, 50 connections", RIGHT)
+def memcached_unread(bench):
+    return compared(bench, "--memcached", 50, (b"", b"get k\r\n" * 1000), (b"", RESP_GET * 500), reads=False)
+
+
+@fault("8,000 idle connections of memcached's protocol", RIGHT)
+def memcached_idle(bench):
+    return compared(bench, "--memcached", 8000, (b"", b""), (b"", b""))
+
+
+@fault("2,000 half values of memcached's protocol, 100 kB each", RIGHT)
+def memcached_halves(bench):
+    return compared(bench, "--memcached", 2000, (b"set k 0 0 200000\r\n" + b"x" * 100_000, b""),
+                    (b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$200000\r\n" + b"x" * 100_000, b""))
