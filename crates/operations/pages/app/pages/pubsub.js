@@ -1,0 +1,2 @@
+import { html } from "../lib.js";
+export const PubSub = () => html`<p>soon</p>`;

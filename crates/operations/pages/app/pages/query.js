@@ -1,0 +1,2 @@
+import { html } from "../lib.js";
+export const Query = () => html`<p>soon</p>`;

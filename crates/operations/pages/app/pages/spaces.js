@@ -1,0 +1,2 @@
+import { html } from "../lib.js";
+export const Spaces = () => html`<p>soon</p>`;
