@@ -14,7 +14,12 @@ function mixed(one, other, share) {
   return `rgb(${mix(1)}, ${mix(3)}, ${mix(5)})`;
 }
 
-const powersOfTen = (_, splits) => splits.map((split) => (Math.abs(Math.log10(split) % 1) < 1e-6 ? split : null));
+/** Where a logarithmic axis has its lines. */
+function powersOfTen(_, axis, low, high) {
+  const first = Math.ceil(Math.log10(low) - 1e-6);
+  const count = Math.max(0, Math.floor(Math.log10(high) + 1e-6) - first + 1);
+  return Array.from({ length: count }, (_, step) => 10 ** (first + step));
+}
 
 function options(width, { series, format, stacked, log, max }) {
   const axis = {
@@ -44,7 +49,7 @@ function options(width, { series, format, stacked, log, max }) {
     },
     axes: [
       { ...axis, size: 26, space: 90, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000).slice(0, 8)) },
-      { ...axis, size: 62, space: 34, filter: log ? powersOfTen : undefined, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : format(tick))) },
+      { ...axis, size: 62, space: 34, ...(log ? { splits: powersOfTen, filter: (_, splits) => splits } : {}), values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : format(tick))) },
     ],
     series: [{ label: "at", value: (_, value) => (value === null ? "–" : clock(value * 1000)) }, ...series.map(line)],
   };

@@ -54,7 +54,7 @@ function Tiles({ samples, now }) {
   const lookups = now.hits + now.misses;
   return html`<div class="tiles">
     <${Tile} label="Requests" value=${short(now.rps)} unit="/s" more="peak ${short(peak)}/s" values=${of((it) => it.rps)} tone="gold" />
-    <${Tile} label="p99 of all commands" value=${p99} unit=${p99Unit} more="p50 ${nanoseconds(now.lat[1])} · p99.9 ${nanoseconds(now.lat[3])}" values=${of((it) => it.lat[2])} tone="blue" />
+    <${Tile} label="p99 latency" value=${p99} unit=${p99Unit} more="p50 ${nanoseconds(now.lat[1])} · p99.9 ${nanoseconds(now.lat[3])}" values=${of((it) => it.lat[2])} tone="blue" />
     <${Tile} label="Memory" value=${used} unit=${usedUnit} more=${now.maxmemory ? `of ${bytes(now.maxmemory)}` : `${bytes(now.rss)} resident`} values=${of((it) => it.used)} tone="violet" />
     <${Tile} label="CPU" value=${(now.cpu / 10).toFixed(now.cpu < 100 ? 1 : 0)} unit="%" more="of one core" values=${of((it) => it.cpu)} tone="teal" />
     <${Tile} label="Clients" value=${whole(now.clients)} more="${short(now.conns)} new/s" values=${of((it) => it.clients)} tone="pink" />
