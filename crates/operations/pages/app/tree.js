@@ -35,6 +35,12 @@ export class Tree {
     node.order = null;
   }
 
+  /** The paths of all branches. */
+  paths() {
+    const under = (node) => [...node.branches.values()].flatMap((child) => [child.path, ...under(child)]);
+    return under(this.root);
+  }
+
   /** The rows to show, from the top, given the paths that are open. */
   rows(open) {
     const rows = [];

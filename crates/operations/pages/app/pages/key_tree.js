@@ -12,6 +12,8 @@ const SLICE = 1000;
 const FIRST = 5000;
 /** Keys that a page holds. */
 const MOST = 500000;
+/** Matches of a pattern whose branches are opened. */
+const OPEN_MAX = 200;
 const TYPES = ["string", "hash", "list", "set", "zset", "stream"];
 
 /** Text that stands for itself in a pattern. */
@@ -47,6 +49,8 @@ export function KeyTree({ db, session, chosen, changes, onChoose, onGone }) {
     } catch (refused) {
       setError(refused);
     }
+    // Few matches are all shown.
+    if (pattern && tree.current.size <= OPEN_MAX) setOpen(new Set(tree.current.paths()));
     current.stop = false;
     setProgress((now) => ({ ...now, busy: false }));
   };
