@@ -75,7 +75,8 @@ export const items = (reply) => (Array.isArray(reply) ? reply : reply?.set ?? []
 
 /** `[name, value]` pairs of a map, or of an array that lists them flat. */
 export function pairs(reply) {
-  if (reply?.map) return reply.map;
+  // An array has a method of that name.
+  if (!Array.isArray(reply) && reply?.map) return reply.map;
   const flat = items(reply);
   return flat.length && Array.isArray(flat[0])
     ? flat

@@ -12,7 +12,7 @@ use hyper::StatusCode;
 use ladon_resp::client::{Value, write_request};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// Names that one tail listens to.
 const NAMES_MAX: usize = 64;
@@ -132,48 +132,64 @@ struct Tail {
     events: Events,
 }
 
+/// What a tail has done in this second.
+struct Second {
+    began: Instant,
+    shown: u32,
+    taken: u32,
+    left_out: u64,
+}
+
+impl Second {
+    fn begin() -> Second {
+        Second { began: Instant::now(), shown: 0, taken: 0, left_out: 0 }
+    }
+
+    fn end(&self) -> Instant {
+        self.began + Duration::from_secs(1)
+    }
+}
+
 impl Tail {
     async fn run(mut self) {
         self.events.beat();
-        let mut second = Instant::now();
-        let (mut shown, mut taken, mut left_out) = (0, 0, 0u64);
+        let mut second = Second::begin();
         loop {
-            if second.elapsed() >= Duration::from_secs(1) {
-                if left_out > 0 {
-                    self.events.send("left_out", left_out.to_string().as_bytes());
-                }
-                (second, shown, taken, left_out) = (Instant::now(), 0, 0, 0);
-            }
+            let is_quiet = second.taken == 0;
+            let until = if is_quiet { Instant::now() + BEAT_EVERY } else { second.end() };
             let value = tokio::select! {
-                value = timeout(BEAT_EVERY, self.connection.next()) => value,
+                value = timeout_at(until, self.connection.next()) => value,
                 () = self.events.gone() => return,
             };
-            let value = match value {
-                Ok(Ok(value)) => value,
-                Ok(Err(error)) => {
-                    self.end(&error.to_string());
-                    return;
+            if Instant::now() >= second.end() {
+                if second.left_out > 0 {
+                    let count = second.left_out.to_string();
+                    self.events.send("left_out", count.as_bytes());
                 }
-                Err(_) => {
-                    if self.console.user_of(&self.watching.0).is_none() {
-                        self.end("the session is over");
-                        return;
-                    }
-                    if self.events.beat() == Sent::Gone {
-                        return;
-                    }
-                    continue;
+                second = Second::begin();
+            }
+            match value {
+                Ok(Ok(value)) => self.take(&value, &mut second).await,
+                Ok(Err(error)) => return self.end(&error.to_string()),
+                Err(_) if self.console.user_of(&self.watching.0).is_none() => {
+                    return self.end("the session is over");
                 }
-            };
-            taken += 1;
-            if shown < SHOWN_MAX && self.show(&value) == Sent::Yes {
-                shown += 1;
-            } else {
-                left_out += 1;
+                Err(_) if is_quiet && self.events.beat() == Sent::Gone => return,
+                Err(_) => {}
             }
-            if taken == TAKEN_MAX {
-                tokio::time::sleep_until(second + Duration::from_secs(1)).await;
-            }
+        }
+    }
+
+    /// Shows a message, unless there were many in this second.
+    async fn take(&mut self, value: &Value, second: &mut Second) {
+        second.taken += 1;
+        if second.shown < SHOWN_MAX && self.show(value) == Sent::Yes {
+            second.shown += 1;
+        } else {
+            second.left_out += 1;
+        }
+        if second.taken == TAKEN_MAX {
+            sleep_until(second.end()).await;
         }
     }
 

@@ -1,7 +1,7 @@
 //! Clients that do as little, or as much, as they can.
 
 use super::{Node, request};
-use crate::live::{call, pong};
+use crate::live::{call, ok, pong};
 use serde_json::json;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -37,12 +37,15 @@ fn half_requests_keep_nobody_out() {
     assert!(files < 200, "{files} open files");
 }
 
-/// Streams that nobody reads cost what waits in them and in their sockets, and nobody else.
+/// Streams that nobody reads cost what waits in them, in their sockets and, as for every subscriber,
+/// in the server's output up to its limit.
 #[test]
 fn streams_that_nobody_reads_cost_little() {
     let node = Node::new(&[]);
     let cookie = node.log_in("default", "");
     let mut client = node.server.connect().expect("connects");
+    let limit = ["CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0"];
+    assert_eq!(call(&mut client, &limit), ok());
     let headers = format!("Cookie: {cookie}\r\n");
     let path = "api/tail?channel=flood";
     let open = request("GET", path, &headers, "");

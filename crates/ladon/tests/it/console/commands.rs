@@ -73,7 +73,7 @@ fn a_call_has_its_database_and_leaves_no_state() {
 
 #[test]
 fn a_user_may_do_here_what_it_may_do_elsewhere() {
-    let node = Node::new(&["--requirepass", "s3cret"]);
+    let node = Node::with_password(&[], "s3cret");
     let root = node.log_in("default", "s3cret");
     let rules = ["ACL", "SETUSER", "ann", "on", ">one", "~mine:*", "+@read", "+set", "-keys"];
     assert_eq!(node.one(&root, &rules), json!({"status": "OK"}));
@@ -100,7 +100,7 @@ fn a_user_may_do_here_what_it_may_do_elsewhere() {
 
 #[test]
 fn settings_say_where_they_came_from_and_no_secrets() {
-    let node = Node::new(&["--requirepass", "s3cret", "--maxclients", "77"]);
+    let node = Node::with_password(&["--maxclients", "77"], "s3cret");
     let cookie = node.log_in("default", "s3cret");
     assert_eq!(node.one(&cookie, &["CONFIG", "SET", "timeout", "300"]), json!({"status": "OK"}));
     let answer = node.get("api/settings", &cookie);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn a_user_logs_in_and_out() {
-    let node = Node::new(&["--requirepass", "s3cret"]);
+    let node = Node::with_password(&[], "s3cret");
     assert_eq!(node.get("api/session", "").status, 401);
     let answer = node.try_log_in("default", "s3cret");
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -33,7 +33,7 @@ fn a_user_logs_in_and_out() {
 
 #[test]
 fn a_wrong_password_takes_its_time_and_is_written_down() {
-    let node = Node::new(&["--requirepass", "s3cret"]);
+    let node = Node::with_password(&[], "s3cret");
     let began = Instant::now();
     let answer = node.try_log_in("default", "guess1");
     assert_eq!(answer.status, 401, "{answer:?}");
@@ -51,7 +51,7 @@ fn a_wrong_password_takes_its_time_and_is_written_down() {
 /// Eight guesses at a time, whether anybody waits for the answers or not.
 #[test]
 fn who_hangs_up_does_not_guess_faster() {
-    let node = Node::new(&["--requirepass", "s3cret"]);
+    let node = Node::with_password(&[], "s3cret");
     let body = json!({ "name": "default", "password": "guess" }).to_string();
     let headers = "Content-Type: application/json\r\n";
     let bytes = request("POST", "api/login", headers, &body);
@@ -67,7 +67,7 @@ fn who_hangs_up_does_not_guess_faster() {
 
 #[test]
 fn a_session_ends_with_its_user() {
-    let node = Node::new(&["--requirepass", "s3cret"]);
+    let node = Node::with_password(&[], "s3cret");
     let root = node.log_in("default", "s3cret");
     let set = |rules: &[&str]| {
         let words: Vec<&str> = ["ACL", "SETUSER", "ann"].iter().chain(rules).copied().collect();

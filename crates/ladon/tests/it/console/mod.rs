@@ -7,6 +7,7 @@ mod commands;
 mod login;
 mod streams;
 
+use crate::live::{call, ok};
 use ladon_crash::{Launch, Server};
 use serde_json::{Value as Json, json};
 use std::io::{Read, Write};
@@ -68,6 +69,14 @@ impl Node {
         all.extend(arguments);
         let launch = Launch::new(Path::new(env!("CARGO_BIN_EXE_ladon")), dir.path(), &all);
         Node { server: launch.start().expect("starts"), socket, _dir: dir }
+    }
+
+    /// One whose default user has this password.
+    pub(super) fn with_password(arguments: &[&str], password: &str) -> Node {
+        let node = Node::new(arguments);
+        let mut client = node.server.connect().expect("connects");
+        assert_eq!(call(&mut client, &["CONFIG", "SET", "requirepass", password]), ok());
+        node
     }
 
     /// Sends bytes, and reads until the server hangs up.

@@ -103,7 +103,7 @@ fn a_stream_outlives_an_ordinary_connection() {
 
 #[test]
 fn a_stream_ends_when_the_user_may_no_longer() {
-    let node = Node::new(&["--requirepass", "s3cret"]);
+    let node = Node::with_password(&[], "s3cret");
     let root = node.log_in("default", "s3cret");
     let rules = ["ACL", "SETUSER", "ann", "on", ">one", "+info", "+subscribe", "&*"];
     assert_eq!(node.one(&root, &rules), json!({"status": "OK"}));

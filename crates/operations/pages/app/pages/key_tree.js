@@ -27,6 +27,8 @@ export function KeyTree({ db, session, chosen, changes, onChoose, onGone }) {
   const [version, setVersion] = useState(0);
   const [open, setOpen] = useState(new Set());
   const [error, setError] = useState(null);
+  // The branch at the cursor, if there is one.
+  const [branch, setBranch] = useState(null);
   const scan = useRef({ turn: 0, cursor: "0", keys: [] });
   const tree = useRef(new Tree(":"));
 
@@ -98,18 +100,19 @@ export function KeyTree({ db, session, chosen, changes, onChoose, onGone }) {
     </div>
     ${error && html`<p class="failure" role="alert">${error.message}</p>`}
     ${rows.length || busy
-      ? html`<${Rows} rows=${rows} db=${db} session=${session} chosen=${chosen} onChoose=${onChoose} onToggle=${toggle} onRemove=${remove} />`
+      ? html`<${Rows} rows=${rows} db=${db} session=${session} chosen=${chosen} onChoose=${onChoose} onToggle=${toggle} onRemove=${remove} onBranch=${setBranch} />`
       : !error && html`<${Empty} title=${total ? "Nothing matches" : "No keys"}>${total ? "Another pattern or type may." : `Database ${db} is empty.`}</${Empty}>`}
     <div class="bar-low" role="status">
       <span>${whole(seen)} shown${total > 0 && ` of ${whole(total)} keys`}${busy && "…"}</span>
       ${!done && !busy && html`<${Button} kind="small" label="More" onClick=${() => load(FIRST)} /><${Button} kind="small" label="All" onClick=${() => load(MOST)} />`}
+      ${branch && rows.length > 0 && html`<${Button} kind="small danger" icon="trash" label=${`Remove ${branch}*`} right="unlink" session=${session} onClick=${() => remove(branch)} />`}
       ${busy && !done && html`<${Button} kind="small" icon="stop" label="Stop" onClick=${() => (scan.current.stop = true)} />`}
     </div>
   `;
 }
 
 /** The part of the rows that is seen. */
-function Rows({ rows, db, session, chosen, onChoose, onToggle, onRemove }) {
+function Rows({ rows, db, session, chosen, onChoose, onToggle, onRemove, onBranch }) {
   const box = useRef(null);
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(600);
@@ -121,6 +124,8 @@ function Rows({ rows, db, session, chosen, onChoose, onToggle, onRemove }) {
     return () => resized.disconnect();
   }, []);
   const at = Math.min(active, rows.length - 1);
+  const path = rows[at]?.branch?.path ?? null;
+  useEffect(() => onBranch(path), [path]);
   const go = (next) => {
     const clamped = Math.max(0, Math.min(rows.length - 1, next));
     setActive(clamped);

@@ -1,5 +1,5 @@
 // Messages of channels as they come.
-import { all, items, one, text } from "../api.js";
+import { all, items, one, pairs, text } from "../api.js";
 import { bytes, clock, whole } from "../format.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { Icon } from "../icons.js";
@@ -123,7 +123,7 @@ function Channels({ onChoose }) {
   const [rows, error, reload] = useLoaded(async () => {
     const names = items(await one(["PUBSUB", "CHANNELS"])).slice(0, 200);
     const [counts] = names.length ? await all([["PUBSUB", "NUMSUB", ...names]]) : [[]];
-    return names.map((name, at) => ({ name: text(name), count: counts.map ? counts.map.find(([other]) => text(other) === text(name))?.[1] : counts[at * 2 + 1] }));
+    return names.map((name, at) => ({ name: text(name), count: pairs(counts)[at]?.[1] }));
   });
   useEvery(5000, reload, []);
   return html`<section class="card"><header><h2>Channels with subscribers</h2></header>

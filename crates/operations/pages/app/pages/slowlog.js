@@ -47,7 +47,7 @@ export function SlowLog({ session }) {
               <td class="number"><b>${nanoseconds(row.micros * 1000)}</b></td>
               <td class="share"><div class="bar"><i style=${{ width: `${(row.micros / most) * 100}%` }}></i></div></td>
               <td class="mono wrap"><b>${row.words[0]}</b> ${row.words.slice(1).join(" ")}</td>
-              <td class="mono">${row.client || row.address}</td>
+              <td>${row.client && html`${row.client} `}<span class="note mono">${row.address}</span></td>
             </tr>`)}</tbody>
           </table>`
         : html`<${Empty} title="Nothing was slow">Commands that take longer than slowlog-log-slower-than show up here.</${Empty}>`}
