@@ -208,10 +208,10 @@ exports.settings = async function settings(checks) {
   assert.equal(await page.locator("main").getByText("secret", { exact: true }).count(), 0);
   await checks.look("settings");
   await page.getByLabel("Filter").fill("slowlog-max-len");
-  await page.getByLabel("Change slowlog-max-len").click();
-  await dialog(page).getByLabel("slowlog-max-len").fill("77");
+  await page.getByLabel("Change commandlog-slow-execution-max-len").click();
+  await dialog(page).getByLabel("commandlog-slow-execution-max-len").fill("77");
   await dialog(page).getByText("Set", { exact: true }).click();
-  await checks.toast("slowlog-max-len is set.");
+  await checks.toast("commandlog-slow-execution-max-len is set.");
   await checks.sees("CONFIG SET", ".setting .badge");
 };
 

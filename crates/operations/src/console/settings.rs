@@ -40,14 +40,18 @@ impl Console {
 fn describe(settings: &Settings, name: &str, value: &str) -> String {
     let mut out = Object::new();
     out.text("name", name);
-    let Some(setting) = lookup(name) else { return out.text("value", value).end() };
+    let Some(setting) = lookup(name) else {
+        return out.text("value", value).raw("aliases", "[]").end();
+    };
     match setting.sensitive && !value.is_empty() {
         true => out.raw("value", "null"),
         false => out.text("value", value),
     };
+    let aliases = serde_json::json!(setting.aliases).to_string();
     let origin = settings.origin(name).unwrap_or_default();
     let is_live = matches!(setting.when, When::Live | When::Apply);
-    out.text("default", setting.default)
+    out.raw("aliases", &aliases)
+        .text("default", setting.default)
         .text("origin", &origin.to_string())
         .flag("changed", value != setting.default)
         .flag("live", is_live)

@@ -164,7 +164,7 @@ function Log({ now, session }) {
   const { log, checkpoint } = now;
   const save = () => attempt(() => one(["BGSAVE"]), "A checkpoint is being made.");
   return html`<section class="card">
-    <header><h2>Log and checkpoints</h2><span class="note"><span class="badge ${log.ok ? "good" : "bad"}">${log.ok ? "takes writes" : "refuses writes"}</span></span></header>
+    <header><h2>Log</h2><span class="note"><span class="badge ${log.ok ? "good" : "bad"}">${log.ok ? "takes writes" : "refuses writes"}</span></span></header>
     <dl class="facts">
       <dt>Log kept</dt><dd>${bytes(log.kept)}</dd>
       <dt>To replay at a start</dt><dd>${bytes(log.replay)}</dd>

@@ -50,7 +50,7 @@ export function Query({ session }) {
       const { replies, ms, cut } = await run(commands, db);
       const shown = replies.map((reply, at) => ({ id: ++next.current, title: titles[at], reply, ms, count: commands.length }));
       if (cut) shown.push({ id: ++next.current, title: titles[replies.length] ?? "", reply: { error: cut }, ms, count: commands.length });
-      setResults((before) => [...shown.reverse(), ...before].slice(0, RESULTS_MAX));
+      setResults((before) => [...shown, ...before].slice(0, Math.max(RESULTS_MAX, shown.length)));
       remember(kept);
     });
     setBusy(false);

@@ -10,7 +10,7 @@ export function Settings({ session }) {
   const [changedOnly, setChangedOnly] = useState(false);
   const words = filter.toLowerCase().split(" ").filter(Boolean);
   const matches = (setting) => {
-    const text = `${setting.name} ${setting.doc} ${setting.value} ${setting.origin}`.toLowerCase();
+    const text = `${setting.name} ${setting.aliases.join(" ")} ${setting.doc} ${setting.value} ${setting.origin}`.toLowerCase();
     return words.every((word) => text.includes(word)) && (!changedOnly || setting.origin !== "default");
   };
   const found = (all ?? []).filter(matches);
@@ -38,12 +38,12 @@ export function Settings({ session }) {
 }
 
 function Setting({ setting, session, onChange }) {
-  const { name, value, origin, live, doc } = setting;
+  const { name, aliases, value, origin, live, doc } = setting;
   const isSet = origin !== "default";
   return html`<div class="setting ${isSet ? "changed" : ""}">
     <div>
       <div class="title">${name}${!live && html`<span class="badge">at start</span>`}${isSet && html`<span class="badge gold">${origin}</span>`}</div>
-      <div class="doc"><${Doc} text=${doc} /></div>
+      <div class="doc"><${Doc} text=${doc} />${aliases.length > 0 && html` <span class="alias">Also ${aliases.join(", ")}.</span>`}</div>
     </div>
     <div class="value">${value === null ? "••••••••" : value === "" ? html`<span class="note">empty</span>` : value}</div>
     <${Button} icon="edit" only kind="small" label=${live ? `Change ${name}` : `${name} changes at a start only`} right="config|set" session=${session} disabled=${!live} onClick=${onChange} />
