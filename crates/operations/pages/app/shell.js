@@ -44,7 +44,7 @@ export function Shell({ session, page, onLeave }) {
       <div class="brand"><img src="logo.svg" alt="" width="30" height="30" /><div><strong>Ladon</strong><span>${session.version}</span></div></div>
       <ul>
         ${PAGES.map(([name, label, icon]) => html`<li key=${name}>
-          <a href="#/${name}" aria-current=${name === page ? "page" : undefined}><${Icon} name=${icon} /><span>${label}</span></a>
+          <a href="#/${name}" aria-label=${label} aria-current=${name === page ? "page" : undefined}><${Icon} name=${icon} /><span>${label}</span></a>
         </li>`)}
       </ul>
       <div class="server">

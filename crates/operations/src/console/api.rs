@@ -1,14 +1,14 @@
 //! The console's requests: paths, methods, who may send them, what they carry.
 
 use super::sessions::Session;
-use super::{Console, call, guard, json, refusal, rights, wire};
+use super::{Console, Refusal, call, guard, json, refusal, rights, wire};
 use crate::access::Peer;
 use crate::body::Answer;
 use crate::live::Object;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as HttpBody;
-use hyper::header::{ALLOW, HeaderValue, SET_COOKIE};
+use hyper::header::{HeaderValue, SET_COOKIE};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use ladon_identity::User;
@@ -49,14 +49,14 @@ struct Call {
 }
 
 impl Console {
-    /// `Err` is an answer too: a refusal.
+    /// Answers a request.
     pub(super) async fn api<B>(
         self: &Arc<Self>,
         name: &str,
         request: &Parts,
         body: B,
         peer: &Peer,
-    ) -> Result<Answer, Answer>
+    ) -> Result<Answer, Refusal>
     where
         B: HttpBody,
     {
@@ -67,12 +67,8 @@ impl Console {
             _ => return Err(refusal(StatusCode::NOT_FOUND, "there is no such request")),
         };
         if request.method != method {
-            let text = format!("it is a {method}");
-            let mut answer = refusal(StatusCode::METHOD_NOT_ALLOWED, &text);
-            if let Ok(method) = HeaderValue::from_str(method.as_str()) {
-                answer.headers_mut().insert(ALLOW, method);
-            }
-            return Err(answer);
+            let allow = if method == Method::POST { "POST" } else { "GET" };
+            return Err(Refusal::of_method(allow));
         }
         if method == Method::POST {
             guard::refuse_forms(&request.headers)?;
@@ -107,7 +103,7 @@ impl Console {
     }
 
     /// Who sends a request.
-    fn caller(&self, request: &Parts) -> Result<Caller, Answer> {
+    fn caller(&self, request: &Parts) -> Result<Caller, Refusal> {
         let asked = || refusal(StatusCode::UNAUTHORIZED, "log in first");
         let token = guard::token(&request.headers, &self.cookie).ok_or_else(asked)?;
         let session = self.sessions.find(&token).ok_or_else(asked)?;
@@ -129,7 +125,7 @@ impl Console {
     }
 
     /// What `INFO` shows is for those who may run it.
-    fn may_watch(&self, caller: &Caller) -> Result<(), Answer> {
+    fn may_watch(&self, caller: &Caller) -> Result<(), Refusal> {
         let node = self.state.0.node();
         if rights::may(&caller.user, &node.accounts.commands, "info") {
             return Ok(());
@@ -155,7 +151,6 @@ impl Console {
             .raw("rights", &serde_json::json!(rights).to_string())
             .text("version", LADON_VERSION)
             .text("redis_version", REDIS_VERSION)
-            .text("run_id", &node.run_id.lock().clone())
             .number("started", node.started_ms)
             .number("databases", node.keyspace.databases() as u64)
             .number("threads", node.stats.len() as u64)
@@ -166,10 +161,10 @@ impl Console {
         out.end()
     }
 
-    async fn command(&self, caller: &Caller, peer: &Peer, body: &[u8]) -> Result<Answer, Answer> {
+    async fn command(&self, caller: &Caller, peer: &Peer, body: &[u8]) -> Result<Answer, Refusal> {
         let call: Call = parse(body)?;
         let commands =
-            arguments(&call.commands).map_err(|error| refusal(StatusCode::BAD_REQUEST, &error))?;
+            arguments(&call.commands).map_err(|error| refusal(StatusCode::BAD_REQUEST, error))?;
         let began = Instant::now();
         let (replies, ended) = self.call(caller, peer, call.db, &commands).await?;
         let took = format!("{:.3}", began.elapsed().as_secs_f64() * 1000.0);
@@ -192,7 +187,7 @@ impl Console {
         peer: &Peer,
         database: u32,
         commands: &[Vec<Vec<u8>>],
-    ) -> Result<(Vec<u8>, Result<(), call::CallError>), Answer> {
+    ) -> Result<(Vec<u8>, Result<(), call::CallError>), Refusal> {
         let turn = async {
             let own = caller.session.calls.acquire().await;
             (own, self.calls.acquire().await)
@@ -222,13 +217,13 @@ fn arguments(commands: &[Vec<serde_json::Value>]) -> Result<Vec<Vec<Vec<u8>>>, S
 }
 
 /// All of a body.
-async fn read<B: HttpBody>(body: B, bytes_max: usize) -> Result<Bytes, Answer> {
+async fn read<B: HttpBody>(body: B, bytes_max: usize) -> Result<Bytes, Refusal> {
     let body = Limited::new(body.map_err(|_| Cut), bytes_max);
     match body.collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
             let text = format!("the body has more than {bytes_max} bytes");
-            Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, &text))
+            Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, text))
         }
         Err(_) => Err(refusal(StatusCode::BAD_REQUEST, "the body cannot be read")),
     }
@@ -239,8 +234,8 @@ async fn read<B: HttpBody>(body: B, bytes_max: usize) -> Result<Bytes, Answer> {
 #[error("the body cannot be read")]
 struct Cut;
 
-fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Answer> {
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
-        refusal(StatusCode::BAD_REQUEST, &format!("the body is not right: {error}"))
+        refusal(StatusCode::BAD_REQUEST, format!("the body is not right: {error}"))
     })
 }

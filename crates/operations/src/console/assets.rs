@@ -24,7 +24,7 @@ include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 pub(super) fn answer(path: &str, headers: &HeaderMap) -> Answer {
     let path = if path.is_empty() { "index.html" } else { path };
     let Some(asset) = ASSETS.iter().find(|asset| asset.path == path) else {
-        return refusal(StatusCode::NOT_FOUND, "there is no such page");
+        return refusal(StatusCode::NOT_FOUND, "there is no such page").answer();
     };
     let has =
         headers.get(IF_NONE_MATCH).is_some_and(|etag| etag.as_bytes() == asset.etag.as_bytes());
@@ -41,7 +41,7 @@ pub(super) fn answer(path: &str, headers: &HeaderMap) -> Answer {
     let accepted = headers.get(ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok());
     if !accepted.is_some_and(|accepted| accepted.contains("gzip")) {
         let text = "the pages are compressed: ask with Accept-Encoding: gzip";
-        return refusal(StatusCode::NOT_ACCEPTABLE, text);
+        return refusal(StatusCode::NOT_ACCEPTABLE, text).answer();
     }
     own.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     own.insert(CONTENT_TYPE, HeaderValue::from_static(kind_of(path)));

@@ -6,8 +6,7 @@
 //! this machine (DNS rebinding) has no cookie of this site, but could log in where no password is
 //! needed: see [`is_plain_host`].
 
-use super::refusal;
-use crate::body::Answer;
+use super::{Refusal, refusal};
 use hyper::header::{
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, HeaderName, HeaderValue, ORIGIN,
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -37,7 +36,7 @@ pub(super) fn protect(headers: &mut HeaderMap) {
 }
 
 /// Refuses what a page of another site has sent.
-pub(super) fn refuse_foreign(headers: &HeaderMap) -> Result<(), Answer> {
+pub(super) fn refuse_foreign(headers: &HeaderMap) -> Result<(), Refusal> {
     let text = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
     let site = text(HeaderName::from_static("sec-fetch-site"));
     let is_foreign_site = site.is_some_and(|site| site != b"same-origin" && site != b"none");
@@ -54,7 +53,7 @@ pub(super) fn refuse_foreign(headers: &HeaderMap) -> Result<(), Answer> {
 }
 
 /// Refuses what a form could send.
-pub(super) fn refuse_forms(headers: &HeaderMap) -> Result<(), Answer> {
+pub(super) fn refuse_forms(headers: &HeaderMap) -> Result<(), Refusal> {
     let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     let kind = kind.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
     if kind.eq_ignore_ascii_case(b"application/json") {

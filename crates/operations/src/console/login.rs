@@ -2,7 +2,7 @@
 
 use super::call::{CallError, Connection};
 use super::sessions::Session;
-use super::{Console, guard, json, refusal};
+use super::{Console, Refusal, guard, json, refusal};
 use crate::access::Peer;
 use crate::body::Answer;
 use crate::respond::WRONG_AFTER;
@@ -27,7 +27,7 @@ impl Console {
         peer: &Peer,
         name: String,
         password: String,
-    ) -> Result<Answer, Answer> {
+    ) -> Result<Answer, Refusal> {
         self.refuse_rebound(headers, &name)?;
         let turn = Arc::clone(&self.logins).acquire_owned();
         let Ok(Ok(turn)) = tokio::time::timeout(TURN_TIME_MAX, turn).await else {
@@ -47,7 +47,7 @@ impl Console {
         let stopped = || refusal(StatusCode::SERVICE_UNAVAILABLE, "the server stops");
         let user = match task.await {
             Ok(Ok((user, password))) => (user, password),
-            Ok(Err((status, text))) => return Err(refusal(status, &text)),
+            Ok(Err((status, text))) => return Err(refusal(status, text)),
             Err(_) => return Err(stopped()),
         };
         let token = random_token().ok_or_else(stopped)?;
@@ -61,7 +61,7 @@ impl Console {
     }
 
     /// Where anybody may log in, a foreign page that lets its name point here must not.
-    fn refuse_rebound(&self, headers: &HeaderMap, name: &str) -> Result<(), Answer> {
+    fn refuse_rebound(&self, headers: &HeaderMap, name: &str) -> Result<(), Refusal> {
         let node = self.state.0.node();
         let users = self.users.now(&node.accounts);
         let is_open = users.get(name.as_bytes()).is_some_and(|user| user.needs_no_password());

@@ -107,13 +107,11 @@ impl Console {
         let path = request.uri.path().strip_prefix(PREFIX).unwrap_or_default();
         let mut answer = match path.strip_prefix("/api/") {
             Some(name) => match self.api(name, request, body, peer).await {
-                Ok(answer) | Err(answer) => answer,
+                Ok(answer) => answer,
+                Err(refusal) => refusal.answer(),
             },
             None if request.method != Method::GET && request.method != Method::HEAD => {
-                let text = "pages are only read";
-                let mut answer = refusal(StatusCode::METHOD_NOT_ALLOWED, text);
-                answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-                answer
+                Refusal::of_method("GET, HEAD").answer()
             }
             None if path.is_empty() => {
                 let mut answer = Response::new(Body::of(""));
@@ -128,11 +126,33 @@ impl Console {
     }
 }
 
-/// An error, for people and programs: `{"error": ...}`.
-fn refusal(status: StatusCode, text: &str) -> Answer {
-    let mut answer = json(serde_json::json!({ "error": text }).to_string());
-    *answer.status_mut() = status;
-    answer
+/// Why a request is not answered, for people and programs: `{"error": ...}`.
+struct Refusal {
+    status: StatusCode,
+    text: String,
+    /// The method that the request has to have.
+    allow: Option<&'static str>,
+}
+
+fn refusal(status: StatusCode, text: impl Into<String>) -> Refusal {
+    Refusal { status, text: text.into(), allow: None }
+}
+
+impl Refusal {
+    /// The request has another method than these.
+    fn of_method(allow: &'static str) -> Refusal {
+        let text = format!("only {allow} is known here");
+        Refusal { status: StatusCode::METHOD_NOT_ALLOWED, text, allow: Some(allow) }
+    }
+
+    fn answer(self) -> Answer {
+        let mut answer = json(serde_json::json!({ "error": self.text }).to_string());
+        *answer.status_mut() = self.status;
+        if let Some(allow) = self.allow {
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+        }
+        answer
+    }
 }
 
 /// JSON that nobody keeps.

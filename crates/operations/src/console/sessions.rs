@@ -121,7 +121,7 @@ mod tests {
         let table = CommandTable::new(&[], []);
         let context = RuleContext { table: &table, all_channels_at_first: false };
         let mut users = Users::new(&table);
-        let mut set = |users: &mut Users, rules: &[&str]| {
+        let set = |users: &mut Users, rules: &[&str]| {
             let rules = rules.iter().map(|rule| rule.as_bytes());
             assert!(users.set(b"ann", rules, context).is_ok());
         };

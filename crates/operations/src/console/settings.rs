@@ -2,7 +2,7 @@
 //! it may change, what it means.
 
 use super::api::Caller;
-use super::{Console, json, refusal};
+use super::{Console, Refusal, json, refusal};
 use crate::access::Peer;
 use crate::body::Answer;
 use crate::live::Object;
@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 impl Console {
     /// As the user may read it: the server is asked, so that a refusal is the server's.
-    pub(super) async fn settings(&self, caller: &Caller, peer: &Peer) -> Result<Answer, Answer> {
+    pub(super) async fn settings(&self, caller: &Caller, peer: &Peer) -> Result<Answer, Refusal> {
         let command = ["CONFIG", "GET", "*"].map(|word| word.as_bytes().to_vec()).to_vec();
         let (replies, ended) = self.call(caller, peer, 0, &[command]).await?;
         let unavailable = |text: &str| refusal(StatusCode::SERVICE_UNAVAILABLE, text);

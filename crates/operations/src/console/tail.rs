@@ -4,7 +4,7 @@ use super::api::Caller;
 use super::call::{Connection, REPLY_BYTES_MAX};
 use super::live::streaming;
 use super::sessions::Watching;
-use super::{Console, refusal, wire};
+use super::{Console, Refusal, refusal, wire};
 use crate::access::Peer;
 use crate::body::Answer;
 use crate::streams::{Events, Sent};
@@ -95,11 +95,11 @@ impl Console {
         caller: &Caller,
         peer: &Peer,
         query: &str,
-    ) -> Result<Answer, Answer> {
+    ) -> Result<Answer, Refusal> {
         let names = Names::of(query).map_err(|text| refusal(StatusCode::BAD_REQUEST, text))?;
         let user = Some(Arc::clone(&caller.user));
         let opened = Connection::open(&*self.door, peer, user, &[]).await;
-        let unavailable = |text: String| refusal(StatusCode::SERVICE_UNAVAILABLE, &text);
+        let unavailable = |text: String| refusal(StatusCode::SERVICE_UNAVAILABLE, text);
         let (mut connection, greeting) = opened.map_err(|error| unavailable(error.to_string()))?;
         if let Value::Error(error) = greeting {
             return Err(unavailable(String::from_utf8_lossy(&error).into_owned()));
@@ -111,7 +111,7 @@ impl Console {
             match connection.next().await {
                 Ok(Value::Error(error)) => {
                     let text = String::from_utf8_lossy(&error);
-                    return Err(refusal(StatusCode::FORBIDDEN, &text));
+                    return Err(refusal(StatusCode::FORBIDDEN, text));
                 }
                 Ok(_) => {}
                 Err(error) => return Err(unavailable(error.to_string())),
@@ -229,7 +229,7 @@ fn message(value: &Value) -> Option<Vec<u8>> {
 
 /// The beginning of a message; a letter is not cut in two.
 fn cut(message: &[u8]) -> &[u8] {
-    debug_assert!(SHOWN_BYTES_MAX < REPLY_BYTES_MAX);
+    const { assert!(SHOWN_BYTES_MAX < REPLY_BYTES_MAX) }
     if message.len() <= SHOWN_BYTES_MAX {
         return message;
     }
