@@ -2,7 +2,7 @@
 
 use crate::{
     admin, bitmap, connection, generic, geo, hash, hyperloglog, list, pubsub, replication,
-    scripting, set, sort, sorted_set, stream, string, transactions,
+    scripting, set, sort, sorted_set, space, stream, string, transactions,
 };
 use ladon_kernel::command::spec::Code;
 use ladon_kernel::command::table::CommandTable;
@@ -39,6 +39,7 @@ const FAMILIES: &[&[Code]] = &[
     admin::acl::COMMANDS,
     sort::COMMANDS,
     sorted_set::COMMANDS,
+    space::COMMANDS,
     stream::COMMANDS,
     string::COMMANDS,
     transactions::COMMANDS,

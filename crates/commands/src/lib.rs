@@ -32,6 +32,7 @@ mod set;
 mod shared;
 mod sort;
 mod sorted_set;
+mod space;
 mod stream;
 mod string;
 mod transactions;

@@ -31,11 +31,12 @@ pub fn run(matches: &ArgMatches) -> Exit {
     };
     let has_plain = !settings.resp().is_empty()
         || !settings.iproto().is_empty()
-        || !settings.memcached().is_empty();
+        || !settings.memcached().is_empty()
+        || !settings.http().is_empty();
     if !has_plain && !settings.has_tls() {
         eprintln!(
             "ladon: there is nothing to listen on; give an address with --resp, --port, --tls-port, \
-             --iproto or --memcached"
+             --iproto, --memcached or --http"
         );
         return Exit::Usage;
     }
@@ -96,10 +97,11 @@ fn make_room_for_clients(settings: &Settings) {
     let threads = FILES_OF_IO_THREAD * settings.io_threads() as u64;
     let mut listeners =
         settings.resp().len() + settings.iproto().len() + settings.memcached().len();
+    listeners += settings.http().len();
     if settings.has_tls() {
         listeners +=
             ladon_server::HALF_OPEN_MAX + settings.resp_tls().len() + settings.iproto_tls().len();
-        listeners += settings.memcached_tls().len();
+        listeners += settings.memcached_tls().len() + settings.http_tls().len();
     }
     if !settings.http_admin().is_empty() {
         listeners += settings.http_admin().len() + ladon_server::HTTP_ADMIN_FILES;

@@ -5,9 +5,10 @@
 
 use crate::connection::ConnectionStart;
 use crate::listening::Listening;
-use crate::protocol::ListenerKind;
+use crate::protocol::{ListenerKind, Protocol};
 use crate::shutdown::StopSignal;
 use crate::worker::{Net, Worker};
+use ladon_http::{HTTP_BYTES, HttpBackend};
 use ladon_identity::User;
 use ladon_kernel::blocking::SendNow;
 use ladon_kernel::client::clients::CertificateNames;
@@ -68,7 +69,7 @@ pub(crate) struct IoThread {
     pub(crate) index: usize,
     pub(crate) node: Arc<Shared>,
     pub(crate) worker: Worker,
-    pub(crate) backend: TlsBackend<AnyBackend>,
+    pub(crate) backend: HttpBackend<TlsBackend<AnyBackend>>,
     pub(crate) handovers: Arc<[Handover]>,
     pub(crate) stop: Arc<StopSignal>,
     /// Only for the thread that accepts: the addresses to listen on, and the sockets in use.
@@ -124,7 +125,7 @@ impl Sink for ThreadSink<'_> {
 struct Sockets<'a> {
     index: usize,
     node: &'a Shared,
-    backend: &'a mut TlsBackend<AnyBackend>,
+    backend: &'a mut HttpBackend<TlsBackend<AnyBackend>>,
     handovers: &'a [Handover],
     stop: &'a StopSignal,
     /// Connections that this thread has accepted for itself.
@@ -193,9 +194,13 @@ impl Sockets<'_> {
             Some(mut session) => {
                 start.certificate = session.take_peer().map(names_of);
                 start.transport_bytes = SEALED_BYTES;
-                self.backend.adopt_session(socket, *session)
+                self.backend.inner().adopt_session(socket, *session)
             }
         };
+        if start.protocol == Protocol::Http {
+            self.backend.speak_http(start.conn, start.transport_bytes);
+            start.transport_bytes += HTTP_BYTES;
+        }
         worker.opened(start, refusal);
     }
 }

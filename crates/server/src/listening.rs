@@ -8,6 +8,7 @@
 use crate::protocol::{ListenerKind, Protocol};
 use crate::run_error::RunError;
 use crate::tls::{self, TlsDoor};
+use ladon_http::{Rules, SharedRules, Sites};
 use ladon_kernel::long::aside_job::{ReadAhead, ReadFiles};
 use ladon_kernel::shared::FollowSettings;
 use ladon_net::{
@@ -34,11 +35,13 @@ pub(crate) struct Listening {
     /// Those with TLS have their own thread.
     tls: TlsDoor,
     tls_changed: AtomicBool,
+    /// What connections of HTTP follow.
+    http: SharedRules,
 }
 
 impl Listening {
     /// Nobody is accepted before [`Listening::open`]. `waker` wakes the thread that accepts.
-    pub(crate) fn new(wanted: Vec<Listener>, waker: Waker) -> Listening {
+    pub(crate) fn new(wanted: Vec<Listener>, waker: Waker, settings: &Settings) -> Listening {
         Listening {
             wanted: Mutex::new(wanted),
             is_open: AtomicBool::new(false),
@@ -46,7 +49,13 @@ impl Listening {
             waker,
             tls: TlsDoor::default(),
             tls_changed: AtomicBool::new(false),
+            http: SharedRules::new(http_rules(settings)),
         }
+    }
+
+    /// What connections of HTTP follow.
+    pub(crate) fn http_rules(&self) -> SharedRules {
+        self.http.clone()
     }
 
     /// Lets the threads accept from now on.
@@ -79,6 +88,9 @@ impl Listening {
     ) -> Result<(), (&'static str, String)> {
         if changed.contains(&tls::PER_SECOND) {
             self.tls.set_per_second(settings.tls_handshakes_per_second());
+        }
+        if changed.iter().any(|name| HTTP_RULES.contains(name)) {
+            self.http.replace(http_rules(settings));
         }
         let rebinds = changed.iter().any(|name| REBINDING.contains(name));
         let reloads = changed.iter().any(|name| tls::is_of_config(name));
@@ -204,8 +216,27 @@ impl FollowSettings for FollowedBy {
 }
 
 /// Settings that say where to listen.
-const REBINDING: [&str; 7] =
-    ["resp", "iproto", "memcached", "bind", "tls-port", "iproto-tls", "memcached-tls"];
+const REBINDING: [&str; 9] = [
+    "resp",
+    "iproto",
+    "memcached",
+    "http",
+    "bind",
+    "tls-port",
+    "iproto-tls",
+    "memcached-tls",
+    "http-tls",
+];
+
+/// Settings that connections of HTTP follow.
+const HTTP_RULES: [&str; 2] = ["http-cors-origins", "http-max-body"];
+
+fn http_rules(settings: &Settings) -> Rules {
+    Rules {
+        sites: Sites::parse(&settings.http_cors_origins()),
+        body_bytes_max: settings.http_max_body(),
+    }
+}
 
 fn refusal_of_tls(error: &TlsError, changed: &[&'static str]) -> (&'static str, String) {
     tracing::warn!("cannot use TLS as CONFIG SET asks: {error}");
@@ -226,16 +257,10 @@ fn refusal(error: &RunError, changed: &[&'static str]) -> (&'static str, String)
         ("port", "Unable to listen on this port. Check server logs.".to_owned())
     } else if changed.contains(&"bind") {
         ("bind", "Failed to bind to specified addresses.".to_owned())
-    } else if changed.contains(&"iproto-tls") {
-        ("iproto-tls", error.to_string())
-    } else if changed.contains(&"iproto") {
-        ("iproto", error.to_string())
-    } else if changed.contains(&"memcached") {
-        ("memcached", error.to_string())
-    } else if changed.contains(&"memcached-tls") {
-        ("memcached-tls", error.to_string())
     } else {
-        ("resp", error.to_string())
+        let own = ["iproto-tls", "iproto", "memcached", "memcached-tls", "http", "http-tls"];
+        let name = own.into_iter().find(|name| changed.contains(name)).unwrap_or("resp");
+        (name, error.to_string())
     }
 }
 
@@ -249,10 +274,18 @@ pub(crate) fn bind(settings: &Settings) -> Result<Vec<Listener>, RunError> {
     let listeners = bind_all(settings, &[], ListenOptions::default().in_use_patience)?;
     if listeners.is_empty() {
         use ladon_settings::Id;
-        let address =
-            [Id::resp, Id::iproto, Id::memcached, Id::bind, Id::iproto_tls, Id::memcached_tls]
-                .map(|id| settings.value(id))
-                .join(" ");
+        let address = [
+            Id::resp,
+            Id::iproto,
+            Id::memcached,
+            Id::http,
+            Id::bind,
+            Id::iproto_tls,
+            Id::memcached_tls,
+            Id::http_tls,
+        ]
+        .map(|id| settings.value(id))
+        .join(" ");
         return Err(RunError::Address { address, reason: "none of them is here".to_owned() });
     }
     Ok(listeners)
@@ -304,6 +337,8 @@ fn endpoints_of(settings: &Settings, kind: ListenerKind) -> Result<Vec<Endpoint>
         (Protocol::Iproto, true) => settings.iproto_tls(),
         (Protocol::Memcached, false) => settings.memcached(),
         (Protocol::Memcached, true) => settings.memcached_tls(),
+        (Protocol::Http, false) => settings.http(),
+        (Protocol::Http, true) => settings.http_tls(),
     };
     let is_resp_tls = kind.tls && kind.protocol == Protocol::Resp;
     if is_resp_tls && settings.tls_port() != 0 && endpoints.is_empty() {

@@ -10,10 +10,12 @@ pub enum Protocol {
     Iproto,
     /// memcached's protocols.
     Memcached,
+    /// HTTP, which becomes Redis' protocol before a connection sees it.
+    Http,
 }
 
 impl Protocol {
-    const COUNT: usize = 3;
+    const COUNT: usize = 4;
 }
 
 /// What the connections of a listener speak.
@@ -30,9 +32,11 @@ impl ListenerKind {
         ListenerKind { protocol: Protocol::Resp, tls: false },
         ListenerKind { protocol: Protocol::Iproto, tls: false },
         ListenerKind { protocol: Protocol::Memcached, tls: false },
+        ListenerKind { protocol: Protocol::Http, tls: false },
         ListenerKind { protocol: Protocol::Resp, tls: true },
         ListenerKind { protocol: Protocol::Iproto, tls: true },
         ListenerKind { protocol: Protocol::Memcached, tls: true },
+        ListenerKind { protocol: Protocol::Http, tls: true },
     ];
 
     /// The index that its listeners have.
@@ -54,6 +58,8 @@ impl ListenerKind {
             (Protocol::Iproto, true) => "IPROTO+TLS",
             (Protocol::Memcached, false) => "memcached",
             (Protocol::Memcached, true) => "memcached+TLS",
+            (Protocol::Http, false) => "HTTP",
+            (Protocol::Http, true) => "HTTPS",
         }
     }
 }

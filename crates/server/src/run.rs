@@ -22,6 +22,7 @@ use crate::shutdown::StopSignal;
 use crate::tls;
 use crate::worker::{Worker, WorkerParts};
 use ladon_engine::{Locks, Scratch};
+use ladon_http::HttpBackend;
 use ladon_kernel::cluster::Cluster;
 use ladon_kernel::dataset::Dataset;
 use ladon_kernel::loading::Loading;
@@ -68,7 +69,7 @@ pub fn run(
     let port_listeners = ladon_operations::bind(&settings)?;
     let port_addresses = port_listeners.addresses();
     let Backends { backends, fallback, name: backend_name } = open_backends(&settings)?;
-    let listening = Arc::new(Listening::new(listeners, backends[0].waker()));
+    let listening = Arc::new(Listening::new(listeners, backends[0].waker(), &settings));
     let mut shared = shared(&settings, process, &listening, &backends);
     let membership = Membership::of(&settings, Arc::clone(&shared.threads))?;
     shared.cluster = membership.as_ref().map(|it| Arc::clone(&it.handle) as Arc<dyn Cluster>);
@@ -458,7 +459,7 @@ impl IoThreadParts {
                 index,
                 node: Arc::clone(self.node.shared()),
                 worker,
-                backend: TlsBackend::new(backend),
+                backend: HttpBackend::new(TlsBackend::new(backend), listening.http_rules()),
                 handovers: Arc::clone(&self.handovers),
                 stop: Arc::clone(&self.stop),
                 listening: (index == 0).then(|| Arc::clone(listening)),
@@ -510,18 +511,18 @@ impl Banner<'_> {
         let mut banner = format!("Ladon {}\n", env!("CARGO_PKG_VERSION"));
         let of_kind = |kind: ListenerKind| (kind.name(), self.listening.addresses(kind));
         let mut listeners: Vec<(&str, Vec<String>)> = ListenerKind::ALL.map(of_kind).to_vec();
-        listeners.push(("HTTP", self.http.to_vec()));
+        listeners.push(("HTTP admin", self.http.to_vec()));
         listeners.retain(|(_, addresses)| !addresses.is_empty());
         for (name, addresses) in &listeners {
-            let _ = writeln!(banner, "  {name:<9} {}", addresses.join(", "));
+            let _ = writeln!(banner, "  {name:<10} {}", addresses.join(", "));
         }
         let all: Vec<String> = listeners.into_iter().flat_map(|(_, addresses)| addresses).collect();
         let all = all.join(", ");
         tracing::info!("ready: {keys} keys, listening on {all}");
         let fallback = fallback.map_or(String::new(), |reason| format!(" (io_uring: {reason})"));
         let threads = settings.io_threads();
-        let _ = writeln!(banner, "  backend   {backend}{fallback}, {threads} IO threads");
-        let _ = writeln!(banner, "  data      {}, gate {}", settings.data(), settings.gate());
+        let _ = writeln!(banner, "  backend    {backend}{fallback}, {threads} IO threads");
+        let _ = writeln!(banner, "  data       {}, gate {}", settings.data(), settings.gate());
         let _ = writeln!(banner, "  recovered {keys} keys in {:.3} s", recovery.as_secs_f64());
         print!("{banner}");
         let _ = io::Write::flush(&mut io::stdout());

@@ -66,6 +66,7 @@ pub(crate) fn is_of_config(name: &str) -> bool {
     name.starts_with("tls-") && name != PER_SECOND
         || name == "iproto-tls"
         || name == "memcached-tls"
+        || name == "http-tls"
 }
 
 /// The setting that the thread follows without a new configuration.

@@ -63,6 +63,15 @@ settings! {
         /// Where to listen for memcached's protocols, text, meta and binary: addresses with a port,
         /// or unix sockets; `off` or nothing for nowhere.
         memcached: Vec<Endpoint> = Setting::new("memcached", Kind::Endpoints, "").apply();
+        /// Where to listen for HTTP on the data (commands as JSON, keys, spaces, functions): addresses
+        /// with a port, or unix sockets; `off` or nothing for nowhere.
+        http: Vec<Endpoint> = Setting::new("http", Kind::Endpoints, "").apply();
+        /// Sites whose pages may ask over HTTP (`https://shop.example`), with blanks between them; `*`
+        /// for all. A server without a password also takes their names as its own.
+        http_cors_origins: String = Setting::text("http-cors-origins", "").apply();
+        /// Bytes of a request's body over HTTP that has commands; a value that is written by `PUT` is
+        /// bounded by `proto-max-bulk-len`.
+        http_max_body: u64 = Setting::memory("http-max-body", 1024, "16mb").apply();
         /// Password of IPROTO's user `admin`; empty for the one in the space `_user`.
         iproto_admin_password: Arc<String> =
             Setting::text("iproto-admin-password", "").sensitive();
@@ -133,6 +142,9 @@ settings! {
         /// sockets; `off` or nothing for nowhere.
         memcached_tls: Vec<Endpoint> =
             Setting::new("memcached-tls", Kind::Endpoints, "").apply();
+        /// Where to listen for HTTP on the data over TLS: addresses with a port, or unix sockets;
+        /// `off` or nothing for nowhere.
+        http_tls: Vec<Endpoint> = Setting::new("http-tls", Kind::Endpoints, "").apply();
         /// PEM file of the server's certificate, followed by those that lead to its authority. To
         /// set this or another file of TLS again reads all of them again; so does SIGHUP.
         tls_cert_file: String = Setting::text("tls-cert-file", "").names_a_file().apply();

@@ -16,7 +16,8 @@ impl Settings {
 
     /// Whether any listener speaks TLS.
     pub fn has_tls(&self) -> bool {
-        self.tls_port() != 0 || !self.iproto_tls().is_empty() || !self.memcached_tls().is_empty()
+        let others = [self.iproto_tls(), self.memcached_tls(), self.http_tls()];
+        self.tls_port() != 0 || others.iter().any(|endpoints| !endpoints.is_empty())
     }
 }
 

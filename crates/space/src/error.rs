@@ -93,7 +93,8 @@ impl BoxError {
         BoxError { code, message: message.into() }
     }
 
-    pub(crate) fn illegal(what: &str) -> BoxError {
+    /// `ILLEGAL_PARAMS`, in these words.
+    pub fn illegal(what: &str) -> BoxError {
         BoxError::new(ErrorCode::ILLEGAL_PARAMS, format!("Illegal parameters, {what}"))
     }
 

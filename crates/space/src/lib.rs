@@ -68,5 +68,5 @@ pub use select::{Counting, Selected, Selection};
 pub use sequence::{Asked, SequenceDef, SpaceSequence, sequence_data, sequence_value};
 pub use space::Space;
 pub use statement::{OwnedStatement, Statement, Written};
-pub use text::{extension_text, number_text};
+pub use text::{extension_text, number_text, of as value_text};
 pub use tuple::Tuple;

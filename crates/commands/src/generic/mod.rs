@@ -7,6 +7,7 @@ mod expire;
 mod migrate;
 mod object;
 mod random;
+mod read;
 mod relocate;
 mod restore;
 mod scan;
@@ -26,6 +27,7 @@ pub(crate) const COMMANDS: &[Code] = &[
     Code::on_keys("exists", existence::exists).on_tuples(tuple::exists),
     Code::on_keys("touch", existence::touch).on_tuples(tuple::exists),
     Code::on_keys("type", existence::type_of).on_tuples(tuple::type_of),
+    Code::on_keys("ladon.read", read::read).on_tuples(read::read_tuple),
     Code::on_keys("expire", expire::expire),
     Code::on_keys("pexpire", expire::pexpire),
     Code::on_keys("expireat", expire::expireat),

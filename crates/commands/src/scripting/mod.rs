@@ -20,6 +20,8 @@ pub(crate) const COMMANDS: &[Code] = &[
     runs_script("evalsha_ro", eval::evalsha_ro).with(Flags::RUNS_SCRIPT),
     functions::FCALL,
     functions::FCALL_RO,
+    functions::FCALL_OF,
+    functions::FCALL_RO_OF,
     functions::FUNCTION,
     Code::container(
         "script",

@@ -7,5 +7,6 @@ pub mod mounted;
 pub mod on_behalf;
 pub mod outcome;
 pub mod overdue;
+pub mod space_statement;
 pub mod undo;
 pub mod watched;

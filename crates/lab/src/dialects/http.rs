@@ -64,13 +64,7 @@ impl Dialect for Http {
     }
 
     fn frame(&self, _: Option<&Operation>, bytes: &[u8]) -> Result<Framed, Malformed> {
-        let Some(reply) = Reply::parse(bytes)? else { return Ok(Framed::Incomplete) };
-        let length = reply.head + reply.body;
-        Ok(if bytes.len() < length {
-            Framed::Incomplete
-        } else {
-            Framed::Frame { length, tag: None }
-        })
+        frame_of(bytes)
     }
 
     fn answer(&self, operation: &Operation, frame: &[u8]) -> Result<Answer, Refused> {
@@ -132,16 +126,23 @@ fn line(method: &str, key: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b" HTTP/1.1\r\nHost: lab\r\n");
 }
 
+/// Where a reply ends.
+pub(super) fn frame_of(bytes: &[u8]) -> Result<Framed, Malformed> {
+    let Some(reply) = Reply::parse(bytes)? else { return Ok(Framed::Incomplete) };
+    let length = reply.head + reply.body;
+    Ok(if bytes.len() < length { Framed::Incomplete } else { Framed::Frame { length, tag: None } })
+}
+
 /// What a reply's head says.
-struct Reply {
-    status: u16,
-    head: usize,
-    body: usize,
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) head: usize,
+    pub(super) body: usize,
 }
 
 impl Reply {
     /// `None` while the head is not whole.
-    fn parse(bytes: &[u8]) -> Result<Option<Self>, Malformed> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Option<Self>, Malformed> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut response = httparse::Response::new(&mut headers);
         let head = match response.parse(bytes) {
@@ -173,7 +174,7 @@ fn malformed(what: &str, bytes: &[u8]) -> Malformed {
     Malformed(format!("{what}: {}", bytes[..bytes.len().min(80)].escape_ascii()))
 }
 
-fn refused(frame: &[u8]) -> Refused {
+pub(super) fn refused(frame: &[u8]) -> Refused {
     Refused(frame[..frame.len().min(300)].escape_ascii().to_string())
 }
 

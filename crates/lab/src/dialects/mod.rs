@@ -6,6 +6,7 @@
 //! **Architecture invariant:** each dialect is verified against the real server in the tests.
 
 pub mod http;
+pub mod http_commands;
 pub mod iproto;
 pub mod memcached;
 pub mod prefixed;

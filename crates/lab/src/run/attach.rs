@@ -14,6 +14,7 @@ use rustls::{ClientConfig, RootCertStore};
 use super::server_facts::{self, ServerFacts};
 use crate::dialects::Dialect;
 use crate::dialects::http::Http;
+use crate::dialects::http_commands::HttpCommands;
 use crate::dialects::iproto::Iproto;
 use crate::dialects::memcached::Memcached;
 use crate::dialects::prefixed::Prefixed;
@@ -183,6 +184,7 @@ impl Attached {
             (DriverKind::Iproto, None) => Box::new(Iproto::new()),
             (DriverKind::MemcachedText, _) => Box::new(Memcached),
             (DriverKind::Http, _) => Box::new(Http),
+            (DriverKind::HttpCommands, _) => Box::new(HttpCommands),
             (DriverKind::Resp | DriverKind::RespSearch | DriverKind::Helper, password) => {
                 let search = self.driver == DriverKind::RespSearch;
                 let resp = if search { Resp::with_search() } else { Resp::new() };

@@ -136,6 +136,12 @@ impl Subject {
         }
     }
 
+    /// Whether it answers requests for pages, in either form.
+    #[must_use]
+    pub fn speaks_http(&self) -> bool {
+        self.speaks(DriverKind::Http) || self.speaks(DriverKind::HttpCommands)
+    }
+
     /// Whether it takes several requests of one connection at a time.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ pub mod instance;
 pub mod iproto_control;
 pub mod java;
 pub mod ladon;
+pub mod ladon_http;
 pub mod ladon_iproto;
 pub mod ladon_memcached;
 pub mod memcached;

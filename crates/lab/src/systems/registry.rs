@@ -4,8 +4,8 @@ use super::program_paths::ProgramPaths;
 use super::system::{Missing, Program, System};
 use super::web::Web;
 use super::{
-    bare_loop, hazelcast, ladon, ladon_iproto, ladon_memcached, memcached, redis, tarantool,
-    untried, voltdb,
+    bare_loop, hazelcast, ladon, ladon_http, ladon_iproto, ladon_memcached, memcached, redis,
+    tarantool, untried, voltdb,
 };
 
 /// All of them.
@@ -25,6 +25,7 @@ pub static ALL: &[&dyn System] = &[
     &tarantool::TARANTOOL_HASH,
     &memcached::Memcached,
     &hazelcast::Hazelcast,
+    &ladon_http::LadonHttp,
     &Web::GoLevelDb,
     &Web::GoTarantool,
     &Web::GoLadon,

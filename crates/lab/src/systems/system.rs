@@ -174,6 +174,8 @@ pub enum DriverKind {
     MemcachedText,
     /// HTTP/1.1 with JSON answers.
     Http,
+    /// HTTP to a server that takes Redis' commands as JSON.
+    HttpCommands,
     /// A client of its own, in a helper program that is commanded by lines of JSON
     /// ([`crate::run::helper`]).
     Helper,
@@ -189,6 +191,7 @@ impl DriverKind {
             Self::Iproto => Box::new(dialects::iproto::Iproto::new()),
             Self::MemcachedText => Box::new(dialects::memcached::Memcached),
             Self::Http => Box::new(dialects::http::Http),
+            Self::HttpCommands => Box::new(dialects::http_commands::HttpCommands),
             Self::Helper => return None,
         })
     }

@@ -21,6 +21,7 @@ mod dump_by_sync;
 mod field_events;
 mod files_in_and_out;
 mod functions;
+mod http;
 mod idempotence;
 mod idle;
 mod impolite_clients;

@@ -53,6 +53,10 @@ impl Worker {
             Protocol::Resp => self.greet_resp(&mut connection, refusal),
             Protocol::Iproto => self.greet_iproto(&mut connection, refusal),
             Protocol::Memcached => greet_memcached(&mut connection, refusal),
+            Protocol::Http => {
+                *connection.session.info.lib_name.lock() = b"http".to_vec();
+                self.greet_resp(&mut connection, refusal);
+            }
         }
         if refusal.is_some() {
             connection.closing = true;

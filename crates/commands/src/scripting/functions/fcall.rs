@@ -20,6 +20,30 @@ pub(super) fn fcall_ro(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     run(ctx, args, true)
 }
 
+pub(super) fn fcall_of(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    run_of(ctx, args, false)
+}
+
+pub(super) fn fcall_ro_of(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    run_of(ctx, args, true)
+}
+
+/// Runs the function if it is one of the library that the first argument names.
+fn run_of(ctx: &mut Ctx<'_>, args: &[&[u8]], read_only: bool) -> CommandResult {
+    let found = ctx.on(Locks::Partition(0), |tx| tx.library_with_function(args[2]))?;
+    if found.is_none_or(|(library, _)| *library.name != *args[1]) {
+        return Err(CommandError::text("ERR Function not found"));
+    }
+    // As `FCALL` has it: by its name alone.
+    let plain = [&args[..1], &args[2..]].concat();
+    run(ctx, &plain, read_only)
+}
+
+/// What the function that `LADON.FCALL` names declares.
+pub(super) fn declared_of(node: &Node, args: &[&[u8]]) -> Option<ScriptFlags> {
+    node.keyspace.peek_function_flags(args[2]).map(ScriptFlags::of_bits)
+}
+
 /// What the function that `FCALL` names declares.
 pub(super) fn declared(node: &Node, args: &[&[u8]]) -> Option<ScriptFlags> {
     node.keyspace.peek_function_flags(args[1]).map(ScriptFlags::of_bits)

@@ -31,6 +31,15 @@ pub(super) const FCALL: Code = super::runs_script("fcall", fcall::fcall)
 pub(super) const FCALL_RO: Code =
     super::runs_script("fcall_ro", fcall::fcall_ro).with(Flags::RUNS_SCRIPT);
 
+/// `LADON.FCALL`: a function of one library.
+pub(super) const FCALL_OF: Code = super::runs_script("ladon.fcall", fcall::fcall_of)
+    .with(Flags::RUNS_SCRIPT.or(Flags::MAY_REPLICATE))
+    .declared_by(fcall::declared_of);
+
+/// `LADON.FCALL_RO`.
+pub(super) const FCALL_RO_OF: Code =
+    super::runs_script("ladon.fcall_ro", fcall::fcall_ro_of).with(Flags::RUNS_SCRIPT);
+
 /// `FUNCTION`.
 pub(super) const FUNCTION: Code = Code::container(
     "function",

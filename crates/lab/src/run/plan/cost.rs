@@ -125,7 +125,7 @@ pub(super) fn takes_part(work: &Work, subject: &Subject) -> bool {
     match subject {
         Subject::Found(found) => {
             let system = found.system;
-            let speaks = work.name != "web" || subject.speaks(DriverKind::Http);
+            let speaks = work.name != "web" || subject.speaks_http();
             speaks && system.can(Capability::Nodes(work.topology)).is_ok()
         }
         Subject::Attached(_) => work.topology == Topology::Single,

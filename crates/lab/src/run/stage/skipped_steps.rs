@@ -28,7 +28,7 @@ pub(super) fn worth_doing(
         Subject::Found(found) => found.system.can(Capability::Nodes(work.topology)).err(),
         Subject::Attached(_) => None,
     };
-    if work.name == "web" && !subject.speaks(DriverKind::Http) {
+    if work.name == "web" && !subject.speaks_http() {
         reason_for_all = Some("it speaks no HTTP".to_owned());
     }
     let mut worth = Vec::new();
