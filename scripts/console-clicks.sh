@@ -5,7 +5,7 @@
 #
 #   LADON_BIN=PATH     the server; without it cargo builds one in the profile fast
 #   CHROMIUM=PATH      the browser (chromium)
-#   PORT=21480         where the server listens (and the port after it, for HTTP)
+#   PORT=21480         where the server listens (and the two ports after it, for HTTP and IPROTO)
 #
 # Each page is used as a person would, with the mouse and with keys, as a user who may do everything
 # and as one who may only read. axe-core looks at each page in both themes. Last come the compressed
@@ -33,6 +33,7 @@ work=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || { kill "$server" && wait "$server"; } 2>/dev/null || true; rm -rf "$work"' EXIT
 "$LADON_BIN" serve --resp "127.0.0.1:$port" --http-admin "127.0.0.1:$((port + 1))" \
+    --iproto "127.0.0.1:$((port + 2))" --iproto-admin-password secret \
     --data "$work/data" --requirepass secret --slowlog-log-slower-than 0 >"$work/log" 2>&1 &
 server=$!
 for _ in $(seq 100); do
@@ -40,5 +41,10 @@ for _ in $(seq 100); do
     kill -0 "$server" 2>/dev/null || { cat "$work/log" >&2; exit 1; }
     sleep 0.1
 done
+space() { LADON_IPROTO_PASSWORD=secret "$LADON_BIN" space --iproto "127.0.0.1:$((port + 2))" "$@" >/dev/null; }
+space create users --field id:unsigned --field name:string --field age:unsigned --field tags:any
+space index users primary --part id:unsigned
+space index users age --part age:unsigned --not-unique
+space create empty
 NODE_PATH=$npm/node_modules CHROMIUM=$chromium SHOTS=$shots PORT=$port SERVER=$server \
     timeout 300 node "$root/scripts/console-clicks/main.cjs" || { tail -5 "$work/log" >&2; exit 1; }

@@ -26,6 +26,7 @@ exports.fill = async function fill(base) {
     if (at % 5 === 0) commands.push(["SADD", "tags:blog", `tag-${at}`]);
     if (at % 6 === 0) commands.push(["XADD", "events:orders", "*", "order", String(at), "total", String(at * 7)]);
   }
+  for (let at = 1; at <= 250; at += 1) commands.push(["LADON.SPACE", "INSERT", "users", JSON.stringify([at, `User ${at}`, 18 + (at % 60), { city: cities[at % 6] }])]);
   commands.push(["SET", "config:app", JSON.stringify({ theme: "dark", limits: { rate: 100, burst: [1, 2, 3] }, owners: ["ann", "bob"] })]);
   commands.push(["SET", "image:logo", { bytes: Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff, 0, 1, 2, 3]).toString("base64") }]);
   commands.push(["SET", "report:large", "lorem ipsum ".repeat(40000)]);

@@ -139,9 +139,37 @@ exports.keys = async function keys(checks) {
 };
 
 exports.spaces = async function spaces(checks) {
+  const { page } = checks;
   await checks.open("spaces");
-  await checks.sees("No spaces");
+  await checks.sees("empty", "table");
   await checks.look("spaces");
+  await button(page, "users").click();
+  await checks.sees("User 100", "table");
+  await button(page, "More").click();
+  await checks.sees("User 200", "table");
+  await page.getByLabel("Index").selectOption("age");
+  await page.getByLabel("Comparison").selectOption("ge");
+  await page.getByLabel("Key", { exact: true }).fill("77");
+  await checks.sees("4 shown");
+  await checks.look("space");
+  await button(page, "Insert").click();
+  await dialog(page).getByLabel("The tuple as JSON").fill('{"id": 1000, "name": "Ann", "age": 99, "tags": [1, 2]}');
+  await page.locator("dialog .primary").click();
+  await checks.sees("5 shown");
+  await page.locator("tr", { hasText: "Ann" }).getByLabel("Replace").click();
+  const tuple = dialog(page).getByLabel("The tuple as JSON");
+  await tuple.fill((await tuple.inputValue()).replace("Ann", "Beth"));
+  await page.locator("dialog .primary").click();
+  await checks.sees("Beth", "table");
+  await page.locator("tr", { hasText: "Beth" }).getByLabel("Remove").click();
+  await page.locator("dialog .danger").click();
+  await checks.toast("Removed.");
+  await checks.sees("4 shown");
+  await page.getByLabel("Key", { exact: true }).fill("old");
+  await checks.sees("ERR", "[role=alert]");
+  await button(page, "All spaces").click();
+  await button(page, "empty").click();
+  await checks.sees("No index yet");
 };
 
 exports.slowlog = async function slowlog(checks) {
@@ -194,8 +222,8 @@ exports.query = async function query(checks) {
   await checks.look("query");
   await button(page, "Lua").click();
   await page.getByLabel("Script", { exact: true }).last().fill("return {KEYS[1], redis.call('HGET', KEYS[1], ARGV[1])}");
-  await page.getByLabel("KEYS").fill("user:7");
-  await page.getByLabel("ARGV").fill("name");
+  await page.getByLabel("KEYS", { exact: true }).fill("user:7");
+  await page.getByLabel("ARGV", { exact: true }).fill("name");
   await button(page, "Run").click();
   await checks.sees("User 7", ".reply");
   await checks.look("query-lua");
