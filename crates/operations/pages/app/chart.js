@@ -21,7 +21,17 @@ function powersOfTen(_, axis, low, high) {
   return Array.from({ length: count }, (_, step) => 10 ** (first + step));
 }
 
-function options(width, { series, format, stacked, log, max }) {
+/** Values without neighbours, which no line shows. */
+function alone(plot, at) {
+  const values = plot.data[at];
+  const there = (index) => values[index] !== null && values[index] !== undefined;
+  return values.flatMap((_, index) => (there(index) && !there(index - 1) && !there(index + 1) ? [index] : []));
+}
+
+/** Steps of an axis for bytes. */
+const POWERS_OF_TWO = Array.from({ length: 48 }, (_, power) => 2 ** power);
+
+function options(width, { series, format, stacked, log, binary, max }) {
   const axis = {
     stroke: color("text-faint"),
     font: FONT,
@@ -33,7 +43,7 @@ function options(width, { series, format, stacked, log, max }) {
     stroke: color(tone),
     width: 1.75,
     fill: stacked ? mixed(color(tone), color("panel"), 0.42) : fill ? `${color(tone)}22` : undefined,
-    points: { show: false },
+    points: { show: Boolean(log), size: 5, fill: color(tone), filter: alone },
     value: (_, value, at, index) => (value === null ? "–" : format(index === null ? 0 : unstacked(_, at, index))),
   });
   const unstacked = (plot, at, index) => plot.data[at][index] - (stacked && at < series.length ? plot.data[at + 1][index] : 0);
@@ -49,7 +59,7 @@ function options(width, { series, format, stacked, log, max }) {
     },
     axes: [
       { ...axis, size: 26, space: 90, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000).slice(0, 8)) },
-      { ...axis, size: 62, space: 34, ...(log ? { splits: powersOfTen, filter: (_, splits) => splits } : {}), values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : format(tick))) },
+      { ...axis, size: 66, incrs: binary ? POWERS_OF_TWO : undefined, space: 34, ...(log ? { splits: powersOfTen, filter: (_, splits) => splits } : {}), values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : format(tick))) },
     ],
     series: [{ label: "at", value: (_, value) => (value === null ? "–" : clock(value * 1000)) }, ...series.map(line)],
   };

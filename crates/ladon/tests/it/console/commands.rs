@@ -181,3 +181,26 @@ fn monitor_and_the_gate_are_those_of_all_clients() {
     let info = node.one(&cookie, &["INFO", "all"]).to_string();
     assert!(info.contains("gate"), "{info}");
 }
+
+#[test]
+fn spaces_are_listed_with_their_sizes() {
+    let ports = ladon_testkit::Ports::take(1).expect("a port");
+    let iproto = format!("127.0.0.1:{}", ports.first());
+    let node = Node::new(&["--iproto", &iproto, "--iproto-admin-password", "secret"]);
+    let cookie = node.log_in("default", "");
+    assert_eq!(node.get("api/spaces", &cookie).json(), json!([]));
+    let mut tool = std::process::Command::new(env!("CARGO_BIN_EXE_ladon"));
+    tool.args(["space", "--iproto", &iproto, "create", "a \"space\"", "--field", "id:unsigned"]);
+    let run = tool.env("LADON_IPROTO_PASSWORD", "secret").output().expect("runs");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let began = Instant::now();
+    // A census is a second old at most.
+    let spaces = loop {
+        let spaces = node.get("api/spaces", &cookie).json();
+        if spaces != json!([]) {
+            break spaces;
+        }
+        assert!(began.elapsed() < Duration::from_secs(10), "it is not listed");
+    };
+    assert_eq!((&spaces[0]["name"], &spaces[0]["tuples"]), (&json!("a \"space\""), &json!(0)));
+}

@@ -89,8 +89,8 @@ function Charts({ samples, now, session }) {
     <${Chart} title="Latency of commands" note="without waiting for the gate" data=${latency} log format=${nanoseconds} series=${percentiles} />
     <${Commands} samples=${samples} on=${session.latency_tracking} />
     <${Chart} title="Waits at the gate" note=${`${whole(now.gate[0])} replies/s waited · gate ${session.gate}`} data=${gate} log format=${nanoseconds} series=${percentiles} />
-    <${Chart} title="Memory by what it is for" note=${bytes(now.used)} data=${memory} stacked format=${bytes} series=${kinds.map((kind, at) => toned(kind.replace("_", " "), at))} />
-    <${Chart} title="Network" note=${`in ${bytes(now.in)}/s · out ${bytes(now.out)}/s`} data=${network} format=${(value) => `${bytes(value)}/s`} series=${[{ label: "in", tone: "blue", fill: true }, { label: "out", tone: "gold", fill: true }]} />
+    <${Chart} title="Memory by what it is for" note=${bytes(now.used)} data=${memory} stacked binary format=${bytes} series=${kinds.map((kind, at) => toned(kind.replace("_", " "), at))} />
+    <${Chart} title="Network" note=${`in ${bytes(now.in)}/s · out ${bytes(now.out)}/s`} data=${network} binary format=${(value) => `${bytes(value)}/s`} series=${[{ label: "in", tone: "blue", fill: true }, { label: "out", tone: "gold", fill: true }]} />
     <${Chart} title="Keys looked up" note="a second" data=${keyspace} format=${short} series=${[{ label: "hits", tone: "teal" }, { label: "misses", tone: "coral" }, { label: "expired", tone: "violet" }, { label: "evicted", tone: "pink" }]} />
     <div class="grid">
       <${Threads} now=${now} />

@@ -74,7 +74,7 @@ export function Grid({ space, session, onBack }) {
     </${Head}>
     ${!space.indexes.length
       ? html`<div class="card"><${Empty} title="No index yet"><code>ladon space index</code> makes the primary key; then tuples can be read.</${Empty}></div>`
-      : html`<section class="card grid-card" aria-label="Tuples">
+      : html`<section class="card grid-card" aria-label="Space">
           <div class="bar-top">
             <select aria-label="Index" value=${index} onChange=${(event) => setIndex(event.target.value)}>${space.indexes.map((other) => html`<option key=${other.id} value=${other.name}>${other.name} (${other.type})</option>`)}</select>
             <select aria-label="Comparison" value=${iterator} onChange=${(event) => setIterator(event.target.value)}>${ITERATORS.map(([name, sign]) => html`<option key=${name} value=${name}>${sign}</option>`)}</select>
