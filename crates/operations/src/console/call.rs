@@ -14,6 +14,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
+use tokio::time::timeout;
 
 /// Bytes of all replies of a call.
 pub(super) const REPLY_BYTES_MAX: usize = 2 << 20;
@@ -111,7 +112,9 @@ impl Connection {
         let name: [&[u8]; 2] = [b"SETNAME", NAME.as_bytes()];
         write_request(&mut request, &[&words, hello, &name].concat());
         let mut greeting = None;
-        connection.exchange(&request, 1, |value| greeting = Some(value)).await?;
+        let greeted = connection.exchange(&request, 1, |value| greeting = Some(value));
+        // A long script may keep the thread.
+        timeout(TIME_MAX, greeted).await.unwrap_or(Err(CallError::TooLate))?;
         Ok((connection, greeting.ok_or(CallError::Closed)?))
     }
 
@@ -246,7 +249,7 @@ pub(super) async fn call(
         }
         Ok(())
     };
-    let result = tokio::time::timeout(TIME_MAX, run).await;
+    let result = timeout(TIME_MAX, run).await;
     (replies, result.unwrap_or(Err(CallError::TooLate)))
 }
 
