@@ -28,6 +28,9 @@ function alone(plot, at) {
   return values.flatMap((_, index) => (there(index) && !there(index - 1) && !there(index + 1) ? [index] : []));
 }
 
+/** Whole powers of ten; from a microsecond to ten milliseconds while there is nothing. */
+const decades = (_, low, high) => (low === null || low === undefined ? [1e3, 1e7] : uPlot.rangeLog(low, high, 10, true));
+
 /** Steps of an axis for bytes. */
 const POWERS_OF_TWO = Array.from({ length: 48 }, (_, power) => 2 ** power);
 
@@ -55,7 +58,7 @@ function options(width, { series, format, stacked, log, binary, max }) {
     legend: { live: true },
     scales: {
       x: { time: true },
-      y: { distr: log ? 3 : 1, range: log ? undefined : (_, low, high) => [0, Math.max(max ?? 0, high * 1.08, 1)] },
+      y: { distr: log ? 3 : 1, range: log ? decades : (_, low, high) => [0, Math.max(max ?? 0, high * 1.08, 1)] },
     },
     axes: [
       { ...axis, size: 26, space: 90, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000).slice(0, 8)) },

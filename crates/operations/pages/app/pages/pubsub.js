@@ -34,7 +34,7 @@ export function PubSub({ session }) {
           <button type="button" aria-label=${`Stop listening to ${name}`} onClick=${() => setNames(names.filter((other) => other !== name))}><${Icon} name="close" /></button></span>`)}</div>`}
         ${messages.length
           ? html`<div class="scroll" tabindex="0" role="log" aria-label="Messages"><table>
-              <thead><tr><th scope="col">At</th><th scope="col">Channel</th><th scope="col">Message</th><th scope="col" class="number">Size</th></tr></thead>
+              <thead><tr><th scope="col" class="number">At</th><th scope="col">Channel</th><th scope="col">Message</th><th scope="col" class="number">Size</th></tr></thead>
               <tbody>${messages.map((message) => html`<tr key=${message.id}><td class="number">${clock(message.at)}</td><td class="mono">${message.channel}</td><td class="mono wrap">${message.text}</td><td class="number">${bytes(message.size)}</td></tr>`)}</tbody>
             </table></div>`
           : html`<${Empty} title=${names.length ? "No message yet" : "Listening to nothing"}>${names.length ? "Messages show up as they come." : "Keyspace events are messages, too: __keyevent@0__:* once notify-keyspace-events is set."}</${Empty}>`}
