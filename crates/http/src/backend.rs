@@ -218,10 +218,12 @@ impl<S: Sink> Sink for Translator<'_, S> {
     fn sent(&mut self, conn: ConnId, buffer: Outgoing) {
         let Some(http) = self.state.get(conn) else { return self.sink.sent(conn, buffer) };
         http.in_flight = false;
-        if !http.is_over && http.is_taken() && !http.connection.has_out() {
-            if let Some((outgoing, _)) = http.outgoing.take() {
-                self.sink.sent(conn, outgoing);
-            }
+        if !http.is_over
+            && http.is_taken()
+            && !http.connection.has_out()
+            && let Some((outgoing, _)) = http.outgoing.take()
+        {
+            self.sink.sent(conn, outgoing);
         }
         let State { connections, to_do, spares, .. } = &mut *self.state;
         if let Outgoing::Buffer(mut buffer) = buffer

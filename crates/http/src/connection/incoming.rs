@@ -5,8 +5,8 @@ use super::{DISCARDED_BYTES_MAX, Now};
 use crate::command::json::JsonCommands;
 use crate::command::{Commands, write_head};
 use crate::render::{
-    Acknowledgements, Document, Events, Function, GetKey, JsonList, JsonOne, JsonTransaction,
-    OpenApi, ScanKeys, Status, StatusKind, write_error,
+    Acknowledgements, Document, GetKey, JsonList, JsonOne, JsonTransaction, ScanKeys, Status,
+    StatusKind, write_error,
 };
 use crate::reply::response::Manner;
 use crate::reply::text::Encoding;
@@ -319,7 +319,7 @@ impl Then {
                     Commands::one(&args).map_err(|why| Refused::new(400, format!("ERR {why}")))?;
                 (Kind::One(Box::new(JsonOne::new(encoding))), commands)
             }
-            Then::Events(args) => (Kind::Events(Box::new(Events::default())), of(&args)),
+            Then::Events(args) => (Kind::Events(Box::default()), of(&args)),
             Then::Key(KeyRequest::Scan(args)) => {
                 (Kind::ScanKeys(Box::new(ScanKeys::new(encoding))), of(&args))
             }
@@ -353,12 +353,10 @@ impl Then {
                 let answer: Answer = request.answer;
                 (Kind::Document(Document::new(answer)), request.command(body))
             }
-            Then::Function(call) => {
-                (Kind::Function(Box::new(Function::new())), call.command(body)?)
-            }
+            Then::Function(call) => (Kind::Function(Box::default()), call.command(body)?),
             Then::OpenApi => {
                 let list = [b"LADON.SPACE".to_vec(), b"LIST".to_vec()];
-                (Kind::OpenApi(Box::new(OpenApi::default())), of(&list))
+                (Kind::OpenApi(Box::default()), of(&list))
             }
             Then::Allow(_) => return Err(Refused::new(500, "no methods")),
             Then::Refused(refused) => return Err(refused),
