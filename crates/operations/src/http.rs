@@ -1,19 +1,22 @@
 //! The port itself: accepts, bounds, and lets hyper parse.
 //!
 //! A connection carries one request. All of it, from the first byte to the last, has to be done in
-//! [`LIFETIME_MAX`]. When there are too many connections, the oldest one has to leave: whoever opens
+//! [`LIFETIME_MAX`], except a stream of events (`streams.rs`). When there are too many connections, the oldest one has to leave: whoever opens
 //! them by the thousand and sends nothing pushes out its own.
 
 use crate::access::{self, Peer};
+use crate::console;
+use crate::door::Door;
 use crate::listen::Listeners;
 use crate::respond::{Port as Responder, State};
+use crate::streams::{Ending, Lasting, STREAMS_MAX};
 use crate::texts::Texts;
 use hyper::Request;
 use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
@@ -28,9 +31,9 @@ use tokio::task::{AbortHandle, LocalSet, spawn_local};
 /// Connections at a time.
 pub(crate) const CONNECTIONS_MAX: usize = 64;
 
-/// Open files of the port, besides one for each address: its connections, its poll, and what wakes
-/// it.
-pub const FILES: usize = CONNECTIONS_MAX + 4;
+/// Open files of the port, besides one for each address: its connections, those of the console, its
+/// poll, and what wakes it.
+pub const FILES: usize = CONNECTIONS_MAX + STREAMS_MAX + console::FILES + 4;
 
 /// How long a connection may take, whatever it does.
 const LIFETIME_MAX: Duration = Duration::from_secs(10);
@@ -61,7 +64,7 @@ impl Port {
     ///
     /// # Errors
     /// When the system has no thread to give, or no poll.
-    pub fn start(listeners: Listeners, state: State) -> io::Result<Port> {
+    pub fn start(listeners: Listeners, state: State, door: Arc<dyn Door>) -> io::Result<Port> {
         let (stop, stopped) = watch::channel(false);
         let settings = Arc::clone(&state.0.node().settings);
         let users = state.0.node().accounts.users();
@@ -74,7 +77,7 @@ impl Port {
         } else if listeners.is_open_to_others() {
             tracing::info!("http-admin: other machines can reach it, and it is not encrypted");
         }
-        let responder = Responder::new(state.clone(), Texts::start(state.clone())?);
+        let responder = Responder::new(state.clone(), Texts::start(state.clone())?, door);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = thread::Builder::new().name("ladon-http".into());
         let thread = thread.spawn(move || {
@@ -98,31 +101,45 @@ impl Drop for Port {
     }
 }
 
+/// Whether a connection has become a stream, and how that ends.
+type Place = OnceCell<Arc<Ending>>;
+
+/// A connection under way.
+struct Handle {
+    abort: AbortHandle,
+    place: Rc<Place>,
+}
+
 /// The connections under way, oldest first.
 #[derive(Default)]
 struct Connections {
-    handles: RefCell<BTreeMap<u64, AbortHandle>>,
+    handles: RefCell<BTreeMap<u64, Handle>>,
     next: RefCell<u64>,
 }
 
 impl Connections {
-    /// Serves another one; the oldest leaves if there are too many.
+    /// Serves another one; the oldest leaves if there are too many. Streams are bounded by
+    /// themselves.
     fn add<I>(self: &Rc<Self>, io: I, responder: &Rc<Responder>, peer: Peer)
     where
         I: Read + Write + Unpin + 'static,
     {
         let id = self.next.replace_with(|next| *next + 1);
         let (connections, responder) = (Rc::clone(self), Rc::clone(responder));
-        let handle = spawn_local(async move {
-            serve_stream(io, &responder, &peer).await;
+        let place = Rc::<Place>::default();
+        let its = Rc::clone(&place);
+        let task = spawn_local(async move {
+            serve_at(io, &responder, &peer, &its).await;
             connections.handles.borrow_mut().remove(&id);
         });
         let mut handles = self.handles.borrow_mut();
-        handles.insert(id, handle.abort_handle());
-        if handles.len() > CONNECTIONS_MAX
-            && let Some((_, oldest)) = handles.pop_first()
-        {
-            oldest.abort();
+        handles.insert(id, Handle { abort: task.abort_handle(), place });
+        let is_short = |handle: &Handle| handle.place.get().is_none();
+        if handles.values().filter(|handle| is_short(handle)).count() > CONNECTIONS_MAX {
+            let oldest = handles.iter().find(|(_, handle)| is_short(handle)).map(|(id, _)| *id);
+            if let Some(oldest) = oldest.and_then(|id| handles.remove(&id)) {
+                oldest.abort.abort();
+            }
         }
     }
 }
@@ -183,9 +200,20 @@ pub async fn serve_stream<I>(io: I, responder: &Responder, peer: &Peer)
 where
     I: Read + Write + Unpin,
 {
+    serve_at(io, responder, peer, &Place::new()).await;
+}
+
+async fn serve_at<I>(io: I, responder: &Responder, peer: &Peer, place: &Place)
+where
+    I: Read + Write + Unpin,
+{
     let service = service_fn(|request: Request<hyper::body::Incoming>| async {
-        let (parts, _body) = request.into_parts();
-        Ok::<_, Infallible>(responder.answer(&parts, peer).await)
+        let (parts, body) = request.into_parts();
+        let mut answer = responder.answer(&parts, body, peer).await;
+        if let Some(Lasting(ending)) = answer.extensions_mut().remove() {
+            let _ = place.set(ending);
+        }
+        Ok::<_, Infallible>(answer)
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
@@ -195,6 +223,15 @@ where
         // `printf 'GET ...' | nc -N` gets its answer, too.
         .half_close(true)
         .keep_alive(false);
-    // What goes wrong is the client's own affair.
-    let _ = tokio::time::timeout(LIFETIME_MAX, http.serve_connection(io, service)).await;
+    let too_long = async {
+        tokio::time::sleep(LIFETIME_MAX).await;
+        if let Some(ending) = place.get() {
+            ending.wait().await;
+        }
+    };
+    tokio::select! {
+        // What goes wrong is the client's own affair.
+        _ = http.serve_connection(io, service) => {}
+        () = too_long => {}
+    }
 }

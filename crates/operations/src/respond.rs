@@ -1,28 +1,27 @@
 //! From a request to its response: paths, methods, rights. No sockets.
 
 use crate::access::{Access, Peer};
+use crate::body::{Answer, Body};
+use crate::console::Console;
+use crate::door::Door;
 use crate::health::{Health, Said};
 use crate::texts::{Format, Names, Texts};
-use bytes::Bytes;
-use http_body_util::Full;
+use crate::users::KnownUsers;
 use hyper::header::{
     ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING,
     WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response, StatusCode};
-use ladon_identity::Users;
-use ladon_kernel::access::Accounts;
 use ladon_kernel::node::Node;
 use ladon_kernel::statistics::failed_logins;
 use ladon_settings::Settings;
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the answer to a wrong password is held back, so that guessing takes time. With at most
 /// [`crate::http::CONNECTIONS_MAX`] guesses under way.
-const WRONG_AFTER: Duration = Duration::from_millis(500);
+pub(crate) const WRONG_AFTER: Duration = Duration::from_millis(500);
 
 const INDEX: &str = "\
 Ladon's port for operations
@@ -31,10 +30,8 @@ Ladon's port for operations
 /metrics?names=redis   with the names of redis_exporter
 /healthz               200 while the IO threads turn
 /readyz                200 once the data is loaded, while writes are accepted
+/console/              the web console, for users who log in
 ";
-
-/// A response of this port.
-pub(crate) type Answer = Response<Full<Bytes>>;
 
 /// The node's state, as the port shows it; shared by its threads.
 #[derive(Clone)]
@@ -62,37 +59,32 @@ pub struct Port {
     state: State,
     texts: Texts,
     settings: Arc<Settings>,
-    /// The users, and the number of their last change.
-    users: Mutex<(u64, Arc<Users>)>,
+    users: Arc<KnownUsers>,
+    console: Arc<Console>,
 }
 
 impl Port {
-    /// Over this state.
-    pub fn new(state: State, texts: Texts) -> Port {
+    /// Over this state. `door` leads to the server that it is a part of.
+    pub fn new(state: State, texts: Texts, door: Arc<dyn Door>) -> Port {
         let node = state.0.node();
         let settings = Arc::clone(&node.settings);
-        let users = Mutex::new((node.accounts.generation(), node.accounts.users()));
-        Port { state, texts, settings, users }
-    }
-
-    /// Asks for the users, which takes a lock that IO threads know, after they have changed only.
-    fn users(&self, accounts: &Accounts) -> Arc<Users> {
-        let mut users = self.users.lock();
-        let generation = accounts.generation();
-        if users.0 != generation {
-            *users = (generation, accounts.users());
-        }
-        Arc::clone(&users.1)
+        let users = Arc::new(KnownUsers::new(&node.accounts));
+        let console = Console::new(state.clone(), door, Arc::clone(&users), texts.clone());
+        Port { state, texts, settings, users, console: Arc::new(console) }
     }
 
     /// Answers a request. Takes time only where it says so: for a text, or a wrong password.
-    pub(crate) async fn answer(&self, request: &Parts, peer: &Peer) -> Answer {
-        if let Some(refusal) = refuse_form(request) {
+    pub(crate) async fn answer<B>(&self, request: &Parts, body: B, peer: &Peer) -> Answer
+    where
+        B: hyper::body::Body,
+    {
+        let is_for_console = Console::has(request.uri.path());
+        if !is_for_console && let Some(refusal) = refuse_form(request) {
             return refusal;
         }
         let authorization = request.headers.get(AUTHORIZATION).map(|value| value.as_bytes());
         let node = self.state.0.node();
-        let users = (&*self.users(&node.accounts), &node.accounts.commands);
+        let users = (&*self.users.now(&node.accounts), &node.accounts.commands);
         let access = Access::of(&self.settings, users, peer, authorization);
         if access == Access::Protected {
             return text(
@@ -101,6 +93,9 @@ impl Port {
                  this machine only. Set 'http-admin-password' or 'requirepass', or \
                  'protected-mode no' if every network that reaches it is trusted.\n",
             );
+        }
+        if is_for_console {
+            return self.console.answer(request, body, peer).await;
         }
         match request.uri.path() {
             // Probes of an orchestrator have no password, and learn nothing that is secret.
@@ -132,7 +127,7 @@ impl Port {
     async fn metrics(&self, names: Names, format: Format) -> Answer {
         match self.texts.get(names, format).await {
             Some(bytes) => {
-                let mut answer = Response::new(Full::new(bytes));
+                let mut answer = Response::new(Body::of(bytes));
                 let kind = format.content_type();
                 answer.headers_mut().insert(CONTENT_TYPE, kind);
                 answer.headers_mut().insert(CACHE_CONTROL, no_store());
@@ -206,7 +201,7 @@ fn no_store() -> hyper::header::HeaderValue {
 }
 
 fn text(status: StatusCode, text: &str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::copy_from_slice(text.as_bytes())));
+    let mut answer = Response::new(Body::of(text.to_owned()));
     *answer.status_mut() = status;
     let plain = hyper::header::HeaderValue::from_static("text/plain; charset=utf-8");
     answer.headers_mut().insert(CONTENT_TYPE, plain);

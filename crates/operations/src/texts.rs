@@ -2,15 +2,17 @@
 //!
 //! It takes locks that IO threads wait for, so it has their priority, and it bounds itself: each text
 //! is made again after [`KEPT_FOR`] at the earliest, and what takes a look at all keys or spaces is
-//! counted once in [`CENSUS_KEPT_FOR`].
+//! counted once in [`CENSUS_KEPT_FOR`]. In between, it takes the samples of the console
+//! (`live/sample.rs`), which only read counters.
 
+use crate::live::{EVERY, History, Object, Sampler};
 use crate::metrics::{self, Census};
 use crate::respond::State;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -49,15 +51,23 @@ impl Format {
     }
 }
 
+enum What {
+    Metrics(Names, Format),
+    /// For the console.
+    Spaces,
+}
+
 struct Wanted {
-    names: Names,
-    format: Format,
+    what: What,
     reply: oneshot::Sender<Bytes>,
 }
 
 /// Asks the thread for texts. It ends with the last clone.
 #[derive(Clone)]
-pub struct Texts(Sender<Wanted>);
+pub struct Texts {
+    sender: Sender<Wanted>,
+    history: Arc<History>,
+}
 
 impl Texts {
     /// Starts the thread.
@@ -67,14 +77,32 @@ impl Texts {
     pub fn start(state: State) -> io::Result<Texts> {
         let (sender, receiver) = channel();
         let thread = thread::Builder::new().name("ladon-metrics".into());
-        thread.spawn(move || Maker { state, census: None, made: Vec::new() }.run(&receiver))?;
-        Ok(Texts(sender))
+        let history = Arc::<History>::default();
+        let samples = Arc::clone(&history);
+        let (made, sampler) = (Vec::new(), Sampler::default());
+        let maker = Maker { state, census: None, made, sampler, history };
+        thread.spawn(move || maker.run(&receiver))?;
+        Ok(Texts { sender, history: samples })
     }
 
     /// A text; `None` if the thread has ended.
     pub(crate) async fn get(&self, names: Names, format: Format) -> Option<Bytes> {
+        self.ask(What::Metrics(names, format)).await
+    }
+
+    /// Names and sizes of spaces, as JSON; `None` if the thread has ended.
+    pub(crate) async fn spaces(&self) -> Option<Bytes> {
+        self.ask(What::Spaces).await
+    }
+
+    /// The samples of the last minutes.
+    pub(crate) fn history(&self) -> Arc<History> {
+        Arc::clone(&self.history)
+    }
+
+    async fn ask(&self, what: What) -> Option<Bytes> {
         let (reply, text) = oneshot::channel();
-        self.0.send(Wanted { names, format, reply }).ok()?;
+        self.sender.send(Wanted { what, reply }).ok()?;
         text.await.ok()
     }
 }
@@ -91,16 +119,44 @@ struct Maker {
     census: Option<(Instant, Arc<Census>)>,
     /// At most one of each kind.
     made: Vec<Made>,
+    sampler: Sampler,
+    history: Arc<History>,
 }
 
 impl Maker {
     fn run(mut self, wanted: &Receiver<Wanted>) {
-        for Wanted { names, format, reply } in wanted {
-            if !reply.is_closed() {
-                // An error means that the client has left meanwhile.
-                let _ = reply.send(self.text(names, format));
+        let mut due = Instant::now();
+        loop {
+            match wanted.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                Ok(Wanted { what, reply }) if !reply.is_closed() => {
+                    // An error means that the client has left meanwhile.
+                    let _ = reply.send(match what {
+                        What::Metrics(names, format) => self.text(names, format),
+                        What::Spaces => self.spaces(),
+                    });
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let now = Instant::now();
+            if now >= due {
+                // Samples that are late are left out.
+                due = (due + EVERY).max(now);
+                let sample = self.sampler.sample(&self.state.0.node());
+                sample.into_iter().for_each(|sample| self.history.add(sample.into()));
             }
         }
+    }
+
+    fn spaces(&mut self) -> Bytes {
+        let census = self.census();
+        let spaces = census.spaces().map(|(id, space)| {
+            let mut out = Object::new();
+            out.number("id", u64::from(id)).text("name", &space.name);
+            out.number("tuples", space.tuples).number("bytes", space.bytes).end()
+        });
+        let spaces: Vec<String> = spaces.collect();
+        Bytes::from(format!("[{}]", spaces.join(",")))
     }
 
     fn text(&mut self, names: Names, format: Format) -> Bytes {

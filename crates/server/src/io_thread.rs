@@ -9,6 +9,7 @@ use crate::protocol::{ListenerKind, Protocol};
 use crate::shutdown::StopSignal;
 use crate::worker::{Net, Worker};
 use ladon_http::{HTTP_BYTES, HttpBackend};
+use ladon_identity::User;
 use ladon_kernel::blocking::SendNow;
 use ladon_kernel::client::clients::CertificateNames;
 use ladon_kernel::shared::Shared;
@@ -32,6 +33,8 @@ pub(crate) struct Arriving {
     pub(crate) info: ConnInfo,
     /// Of a connection with TLS, whose handshake is done.
     pub(crate) session: Option<Box<Session>>,
+    /// Of a connection that the server has made to itself, for this user.
+    pub(crate) user: Option<Arc<User>>,
 }
 
 /// The connections on their way to a thread, and the number of connections that the thread has.
@@ -85,7 +88,7 @@ struct ThreadSink<'a> {
 impl Sink for ThreadSink<'_> {
     fn incoming(&mut self, socket: OwnedFd, info: ConnInfo) {
         let Some((index, handover)) = Handover::choose(self.handovers) else { return };
-        let arriving = Arriving { socket, info, session: None };
+        let arriving = Arriving { socket, info, session: None, user: None };
         if index == self.index {
             self.mine.push(arriving);
         } else {
@@ -182,9 +185,10 @@ impl Sockets<'_> {
     }
 
     fn adopt(&mut self, worker: &mut Worker, arriving: Arriving) {
-        let Arriving { socket, info, session } = arriving;
+        let Arriving { socket, info, session, user } = arriving;
         let refusal = refusal(self.node, &info);
         let mut start = start_of(&info);
+        start.user = user;
         start.conn = match session {
             None => self.backend.adopt(socket),
             Some(mut session) => {
@@ -268,6 +272,7 @@ fn start_of(info: &ConnInfo) -> ConnectionStart {
         unix: matches!(info.peer, PeerAddr::Unix(_)),
         protocol: ListenerKind::of_listener(info.listener).protocol,
         certificate: None,
+        user: None,
         transport_bytes: 0,
     }
 }

@@ -19,6 +19,7 @@ mod checkpointer;
 mod client_memory;
 mod configured_users;
 mod connection;
+mod console_door;
 mod dialect;
 pub mod dropper;
 mod durability;

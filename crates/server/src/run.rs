@@ -5,6 +5,7 @@ use crate::assembly::{Assembly, dataset, node_over};
 use crate::background::Threads;
 use crate::checkpointer::Checkpointer;
 use crate::configured_users;
+use crate::console_door::ConsoleDoor;
 use crate::dropper::Dropper;
 use crate::exposure;
 use crate::group::{Ended, Membership};
@@ -30,7 +31,7 @@ use ladon_kernel::node::Node;
 use ladon_kernel::shared::Shared;
 use ladon_log::RecoveryReport;
 use ladon_net::{AnyBackend, Backend, BackendChoice};
-use ladon_operations::{Listeners, Port, State};
+use ladon_operations::{Door, Listeners, Port, State};
 use ladon_peers::TcpPeers;
 use ladon_platform::{Process, SystemClock};
 use ladon_settings::{IoBackend, Settings};
@@ -90,7 +91,8 @@ pub fn run(
     let io_threads = parts.start(backends, &listening)?;
 
     let operations = State::new(Arc::clone(&node));
-    let _port = open_port(port_listeners, &operations)?;
+    let door = Arc::new(ConsoleDoor(Arc::clone(&parts.handovers)));
+    let _port = open_port(port_listeners, &operations, door)?;
     start_touching_memory()?;
 
     let dropper = parts.dropper.clone();
@@ -258,11 +260,15 @@ impl Server {
 }
 
 /// Opens the port for operations, unless it has no addresses.
-fn open_port(listeners: Listeners, state: &State) -> Result<Option<Port>, RunError> {
+fn open_port(
+    listeners: Listeners,
+    state: &State,
+    door: Arc<dyn Door>,
+) -> Result<Option<Port>, RunError> {
     if listeners.is_empty() {
         return Ok(None);
     }
-    let port = Port::start(listeners, state.clone());
+    let port = Port::start(listeners, state.clone(), door);
     port.map(Some).map_err(starting("the port for operations"))
 }
 

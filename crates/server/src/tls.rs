@@ -171,7 +171,12 @@ fn serve(
         handshakes.turn(&mut |established| {
             let Established { socket, info, session } = established;
             if let Some((_, handover)) = Handover::choose(handovers) {
-                handover.give(Arriving { socket, info, session: Some(Box::new(session)) });
+                handover.give(Arriving {
+                    socket,
+                    info,
+                    session: Some(Box::new(session)),
+                    user: None,
+                });
             }
         })?;
     }

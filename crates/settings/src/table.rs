@@ -78,8 +78,8 @@ settings! {
         /// File whose content is the password of IPROTO's user `admin`, read at the start.
         iproto_admin_password_file: String =
             Setting::text("iproto-admin-password-file", "").restart();
-        /// Where to answer HTTP requests about the server itself (`/metrics`, `/healthz`, `/readyz`):
-        /// addresses with a port, or unix sockets; `off` or nothing for nowhere.
+        /// Where to answer HTTP requests about the server itself (`/metrics`, `/healthz`, `/readyz`,
+        /// `/console/`): addresses with a port, or unix sockets; `off` or nothing for nowhere.
         http_admin: Vec<Endpoint> = Setting::new("http-admin", Kind::Endpoints, "").restart();
         /// Password for `/metrics`; if it is empty, the users log in there who may run `INFO`.
         http_admin_password: Arc<String> = Setting::text("http-admin-password", "").sensitive();

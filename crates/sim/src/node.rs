@@ -245,6 +245,7 @@ impl SimNode {
             unix: false,
             protocol,
             certificate: None,
+            user: None,
             transport_bytes: 0,
         };
         self.threads.worker(worker).opened(start, None);

@@ -55,6 +55,13 @@ impl Access {
         Some(Access::of(Arc::clone(user?), seen))
     }
 
+    /// That of a user whom another part of the server has let in; `None` if the user was deleted.
+    pub fn of_user(node: &Node, user: &User) -> Option<Access> {
+        let seen = node.accounts.generation();
+        let users = node.accounts.users();
+        users.current(user).map(|now| Access::of(Arc::clone(now), seen))
+    }
+
     /// That of the same user as it is now; `None` if the user was deleted.
     pub(crate) fn renewed(&self, node: &Node) -> Option<Access> {
         // A change from now on is seen the next time.

@@ -69,6 +69,19 @@ impl HistogramSum {
         }
     }
 
+    /// What was counted since an earlier sum. A reset in between leaves nothing.
+    pub fn since(&self, before: &HistogramSum) -> HistogramSum {
+        let earlier = before.0.iter().copied().chain(std::iter::repeat(0));
+        let counts = self.0.iter().zip(earlier).map(|(now, then)| now.saturating_sub(then));
+        HistogramSum(counts.collect())
+    }
+
+    /// Adds what another sum has counted.
+    pub fn add_sum(&mut self, other: &HistogramSum) {
+        self.0.resize(BUCKETS, 0);
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, count)| *sum += count);
+    }
+
     /// Number of durations.
     pub fn count(&self) -> u64 {
         self.0.iter().sum()
@@ -180,9 +193,20 @@ mod tests {
         assert_eq!(sum.between_powers_of_two(10..=12), [196, 0, 0, 4]);
         assert_eq!(sum.between_powers_of_two(9..=20), [0, 196, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
         assert_eq!(sum.between_powers_of_two(12..=24).iter().sum::<u64>(), 200);
+        let before = std::mem::take(&mut sum);
+        histogram.record(1_000_000, 200);
+        sum.add(&histogram);
+        sum.add(&histogram);
+        let since = sum.since(&before);
+        assert_eq!((since.count(), since.percentile(1.0)), (400, sum.percentile(100.0)));
+        let mut twice = HistogramSum::default();
+        twice.add_sum(&since);
+        twice.add_sum(&since);
+        assert_eq!(twice.count(), 800);
         histogram.reset();
         let mut sum = HistogramSum::default();
         sum.add(&histogram);
         assert_eq!(sum.by_powers_of_two(), []);
+        assert_eq!(sum.since(&before).count(), 0);
     }
 }

@@ -12,6 +12,7 @@ mod cluster;
 mod cluster_rounds;
 mod common;
 mod config;
+mod console;
 mod crash_rounds;
 mod cut_requests;
 mod disk_failures;

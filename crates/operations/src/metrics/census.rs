@@ -98,8 +98,8 @@ impl Census {
     }
 
     /// The first thousand spaces of users.
-    pub(crate) fn spaces(&self) -> impl Iterator<Item = &SpaceSize> {
-        self.spaces.values()
+    pub(crate) fn spaces(&self) -> impl Iterator<Item = (u32, &SpaceSize)> {
+        self.spaces.iter().map(|(id, space)| (*id, space))
     }
 }
 

@@ -6,6 +6,7 @@ mod own;
 mod redis;
 
 pub(crate) use census::Census;
+pub(crate) use own::memory_kinds;
 
 use crate::texts::{Format, Names};
 use ladon_kernel::node::Node;

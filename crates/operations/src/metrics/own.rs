@@ -156,17 +156,23 @@ fn clients(node: &Node, census: &Census, out: &mut Out<'_>) -> Done {
 
 fn memory(node: &Node, out: &mut Out<'_>) -> Done {
     node.look_at_transactions();
-    let (fixed, keyspace) = (node.keyspace.fixed_bytes(), &node.keyspace);
     let used = node.used_memory();
     out.gauge("ladon_memory_used_bytes", "What maxmemory limits.", used)?;
     let help = "Highest ladon_memory_used_bytes so far.";
     out.gauge("ladon_memory_peak_bytes", help, node.used_memory_peak())?;
     let help = "maxmemory; 0 for no limit.";
     out.gauge("ladon_memory_limit_bytes", help, node.settings.maxmemory())?;
-    let kinds = [
+    let kinds = memory_kinds(node).map(|(kind, bytes)| ([("kind", kind)], bytes));
+    out.gauges("ladon_memory_bytes", "Memory by what it is for.", kinds)
+}
+
+/// Memory by what it is for.
+pub(crate) fn memory_kinds(node: &Node) -> [(&'static str, u64); 13] {
+    let keyspace = &node.keyspace;
+    [
         ("keys", keyspace.used_bytes()),
         ("spaces", keyspace.spaces.bytes()),
-        ("tables", fixed),
+        ("tables", keyspace.fixed_bytes()),
         ("transactions", keyspace.spaces.transaction_bytes()),
         ("slack", keyspace.slack_bytes()),
         ("idle_slabs", keyspace.idle_slab_bytes()),
@@ -177,9 +183,7 @@ fn memory(node: &Node, out: &mut Out<'_>) -> Done {
         ("scripts", node.scripts.cache.bytes() as u64),
         ("lua", node.scripts.vm_bytes()),
         ("log", node.durability.status().log_backlog_bytes),
-    ];
-    let kinds = kinds.map(|(kind, bytes)| ([("kind", kind)], bytes));
-    out.gauges("ladon_memory_bytes", "Memory by what it is for.", kinds)
+    ]
 }
 
 fn log(node: &Node, out: &mut Out<'_>) -> Done {
@@ -283,7 +287,7 @@ fn threads(node: &Node, out: &mut Out<'_>) -> Done {
 }
 
 fn spaces(census: &Census, out: &mut Out<'_>) -> Done {
-    let each = || census.spaces().map(|space| ([("space", space.name.as_str())], space));
+    let each = || census.spaces().map(|(_, space)| ([("space", space.name.as_str())], space));
     let tuples = each().map(|(labels, space)| (labels, space.tuples));
     out.gauges("ladon_space_tuples", "Tuples of a space.", tuples)?;
     let bytes = each().map(|(labels, space)| (labels, space.bytes));

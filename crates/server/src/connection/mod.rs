@@ -14,6 +14,7 @@ use crate::protocol::Protocol;
 use crate::queues::{WaitSet, WaitsFor};
 
 use ladon_engine::Waiter;
+use ladon_identity::User;
 use ladon_kernel::client::clients::CertificateNames;
 use ladon_kernel::client::session::{Blocked, LogWait, Session};
 use ladon_kernel::long::aside_job::Lent;
@@ -44,6 +45,8 @@ pub struct ConnectionStart {
     pub protocol: Protocol,
     /// The names in the certificate that the client has shown, if it has; it was verified.
     pub certificate: Option<Box<CertificateNames>>,
+    /// Who it is, if another part of the server has let somebody in and speaks for that user.
+    pub user: Option<Arc<User>>,
     /// Memory that its transport holds.
     pub transport_bytes: usize,
 }

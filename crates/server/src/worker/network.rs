@@ -42,6 +42,13 @@ impl Worker {
         let access = Access::of_new_connection(&self.node);
         let session = Session::new(Arc::clone(&info), authenticated, access);
         let mut connection = Box::new(Connection::new(start.conn, session, Dialect::default()));
+        let mut refusal = refusal;
+        if let Some(user) = &start.user {
+            match Access::of_user(&self.node, user) {
+                Some(access) => connection.session.log_in(access),
+                None => refusal = Some("NOAUTH the user of this connection was deleted."),
+            }
+        }
         match start.protocol {
             Protocol::Resp => self.greet_resp(&mut connection, refusal),
             Protocol::Iproto => self.greet_iproto(&mut connection, refusal),

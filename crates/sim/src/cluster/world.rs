@@ -214,6 +214,7 @@ impl World {
             unix: false,
             protocol: Protocol::Resp,
             certificate: None,
+            user: None,
             transport_bytes: 0,
         };
         life.threads.wire(worker).paused.remove(&conn.slot);

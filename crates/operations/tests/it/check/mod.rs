@@ -2,6 +2,7 @@
 
 use hyper_util::rt::TokioIo;
 use ladon_engine::{Keyspace, KeyspaceOptions};
+use ladon_identity::User;
 use ladon_kernel::command::table::CommandTable;
 use ladon_kernel::dataset::Dataset;
 use ladon_kernel::durability::{Backups, CheckpointError, Durability, PersistenceStatus, Shutdown};
@@ -9,10 +10,12 @@ use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::node::Node;
 use ladon_kernel::shared::{Shared, SharedParts};
 use ladon_log::Log;
-use ladon_operations::{Peer, Responder, State, Texts, serve_stream};
+use ladon_operations::{Door, Peer, Responder, State, Texts, serve_stream};
 use ladon_platform::SystemClock;
 use ladon_record::{Gate, Lsn};
 use ladon_settings::Settings;
+use std::io;
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 
@@ -63,6 +66,15 @@ impl Durability for NoLog {
     fn request_shutdown(&self, _: Shutdown) {}
 }
 
+/// There is no server behind the port.
+struct NoDoor;
+
+impl Door for NoDoor {
+    fn open(&self, _: &Peer, _: Option<Arc<User>>) -> io::Result<UnixStream> {
+        Err(io::Error::other("there is no server"))
+    }
+}
+
 /// What answers, over a node without data, IO threads or commands.
 fn responder() -> &'static Responder {
     static TABLE: OnceLock<CommandTable> = OnceLock::new();
@@ -87,7 +99,7 @@ fn responder() -> &'static Responder {
         };
         let state = State::new(Arc::new(Node::new(Shared::new(parts), data, table)));
         let texts = Texts::start(state.clone()).expect("a thread");
-        Responder::new(state, texts)
+        Responder::new(state, texts, Arc::new(NoDoor))
     })
 }
 
@@ -114,7 +126,11 @@ pub fn check(bytes: &[u8]) {
     }
     let status = answer.get(..13).and_then(|head| std::str::from_utf8(head).ok());
     let is_known = |status: &str| {
-        ["200", "400", "401", "404", "405", "413", "414", "431", "505"].contains(&status)
+        [
+            "200", "304", "308", "400", "401", "403", "404", "405", "406", "413", "414", "415",
+            "429", "431", "503", "505",
+        ]
+        .contains(&status)
     };
     let head = status.and_then(|head| head.strip_prefix("HTTP/1."));
     let code = head.and_then(|head| head.get(2..5));

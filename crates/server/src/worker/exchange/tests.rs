@@ -76,6 +76,7 @@ impl Bench {
     fn connect(&mut self, thread: usize, slot: u32) {
         let start = ConnectionStart {
             certificate: None,
+            user: None,
             transport_bytes: 0,
             conn: conn(slot),
             addr: format!("{thread}.{slot}"),
