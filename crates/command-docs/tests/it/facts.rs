@@ -393,6 +393,14 @@ fn facts_are_those_of_redis_7_0_but_for_the_listed() {
 }
 
 #[test]
+fn every_syntax_text_is_well_formed() {
+    for doc in all() {
+        let parsed = std::panic::catch_unwind(|| doc.arguments());
+        assert!(parsed.is_ok(), "{}: its syntax text cannot be parsed", doc.name);
+    }
+}
+
+#[test]
 fn table_is_complete_and_in_our_own_words() {
     let recording = recorded(REDIS_8_0);
     for name in recording.keys() {

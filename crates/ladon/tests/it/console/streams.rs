@@ -19,7 +19,7 @@ impl Events {
         stream.write_all(request("GET", path, &headers, "").as_bytes()).expect("sent");
         let mut events = Events(BufReader::new(stream));
         assert!(events.line().expect("a status").contains(" 200 "));
-        while events.line().expect("a header") != "" {}
+        while !events.line().expect("a header").is_empty() {}
         events
     }
 
