@@ -154,12 +154,26 @@ fn encode(value: &Value, kind: FieldType, out: &mut Vec<u8>) -> Result<(), Strin
         (FieldType::Datetime | FieldType::Interval, Value::String(_)) => {
             Err(format!("values of type {} are written over IPROTO only", kind.name()))
         }
+        // A whole number may be written as 7.0.
+        (FieldType::Unsigned | FieldType::Integer | FieldType::Number, Value::Number(number))
+            if let Some(whole) = whole(number) =>
+        {
+            write::int(out, whole);
+            Ok(())
+        }
         // The space checks whether the type is its own.
         _ => {
             natural(value, out);
             Ok(())
         }
     }
+}
+
+/// The whole number that a number with a point is.
+fn whole(number: &Number) -> Option<i64> {
+    let value = number.as_f64().filter(|_| number.is_f64())?;
+    // Beyond this, not every whole number is one of these.
+    (value.fract() == 0.0 && value.abs() < 9e15).then_some(value as i64)
 }
 
 /// A value as its own kind. The depth is that of the document, which the parser bounds.

@@ -3,10 +3,11 @@
 use super::{Now, PassedOn};
 use crate::render::{
     Document, Events, Function, GetKey, JsonList, JsonOne, JsonTransaction, Making, OpenApi,
-    ScanKeys, Status, Step,
+    ScanKeys, Status, Step, write_error,
 };
 use crate::reply::response::{Manner, Response};
 use crate::reply::tokens::Token;
+use crate::request::head::Refused;
 
 /// How its replies become its response.
 #[derive(Debug)]
@@ -63,6 +64,21 @@ impl Exchange {
             Making { manner: &manner, response: &mut response, date: now.date, out: &mut out };
         making.begin_json(status);
         body(making.body());
+        making.finish();
+        Exchange::new(Kind::Ready(out), manner)
+    }
+
+    /// One that is refused.
+    pub(super) fn refusal(refused: &Refused, manner: Manner, now: &Now<'_>) -> Exchange {
+        let mut out = Vec::new();
+        let mut response = None;
+        let mut making =
+            Making { manner: &manner, response: &mut response, date: now.date, out: &mut out };
+        let begun = making.begin_json(refused.status);
+        if let Some(methods) = refused.allow {
+            begun.header("Allow", methods);
+        }
+        write_error(making.body(), refused.why.as_bytes());
         making.finish();
         Exchange::new(Kind::Ready(out), manner)
     }

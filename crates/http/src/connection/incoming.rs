@@ -6,7 +6,7 @@ use crate::command::json::JsonCommands;
 use crate::command::{Commands, write_head};
 use crate::render::{
     Acknowledgements, Document, GetKey, JsonList, JsonOne, JsonTransaction, ScanKeys, Status,
-    StatusKind, write_error,
+    StatusKind,
 };
 use crate::reply::response::Manner;
 use crate::reply::text::Encoding;
@@ -232,9 +232,7 @@ impl Incoming {
                 exchanges.push_back(Exchange::new(kind, manner));
                 return Some(commands);
             }
-            Err(refused) => Exchange::answer(refused.status, manner, now, |out| {
-                write_error(out, refused.why.as_bytes());
-            }),
+            Err(refused) => Exchange::refusal(&refused, manner, now),
         };
         exchanges.push_back(exchange);
         None

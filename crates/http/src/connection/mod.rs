@@ -422,10 +422,7 @@ impl Connection {
         self.emission = None;
         self.began = None;
         self.was_refused = true;
-        let answer = Exchange::answer(refused.status, Manner::default(), now, |body| {
-            crate::render::write_error(body, refused.why.as_bytes());
-        });
-        self.exchanges.push_back(answer);
+        self.exchanges.push_back(Exchange::refusal(refused, Manner::default(), now));
     }
 
     /// Lets out what needs no reply.

@@ -124,8 +124,10 @@ impl Document {
 
 /// The status of what a space refuses.
 fn status_of_space(text: &[u8]) -> Option<u16> {
+    // A key or a position that cannot be names nothing.
     let has = |what: &[u8]| memchr::memmem::find(text, what).is_some();
-    if has(b"does not exist") || has(b"No index") {
+    let is_none = [&b"does not exist"[..], b"No index", b"is no value of type", b"is a position"];
+    if is_none.into_iter().any(has) {
         Some(404)
     } else if has(b"Duplicate key") {
         Some(409)

@@ -13,6 +13,9 @@ pub const HEAD_BYTES_MAX: usize = 16 << 10;
 /// Headers of a request.
 const HEADERS_MAX: usize = 64;
 
+/// All methods.
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
 /// The methods that mean something here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are HTTP's")]
@@ -97,11 +100,19 @@ pub struct Refused {
     pub status: u16,
     /// In words.
     pub why: String,
+    /// The methods that there are, if another one was asked for.
+    pub allow: Option<&'static str>,
 }
 
 impl Refused {
     pub(crate) fn new(status: u16, why: impl fmt::Display) -> Refused {
-        Refused { status, why: why.to_string() }
+        Refused { status, why: why.to_string(), allow: None }
+    }
+
+    /// There are only these methods.
+    pub(crate) fn not_allowed(methods: &'static str) -> Refused {
+        let why = format!("the methods here are {methods}");
+        Refused { status: 405, why, allow: Some(methods) }
     }
 }
 
@@ -141,8 +152,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Refused> {
     else {
         return Err(bad("no request"));
     };
-    let method = Method::of(method)
-        .ok_or_else(|| Refused::new(501, "GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"))?;
+    let method = Method::of(method).ok_or_else(|| Refused::not_allowed(METHODS))?;
     let target = Target::parse(path).map_err(|error| match error {
         TargetError::Form => bad("the target is no path"),
         TargetError::Escape => bad("a % in the target is not followed by two hexadecimal digits"),
@@ -337,8 +347,8 @@ mod tests {
         refuse("GET / HTTP/1.1\r\n\r\n", 400, "no header Host");
         refuse("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "HTTP/1.0");
         refuse("GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505, "HTTP/1.1");
-        refuse("BREW / HTTP/1.1\r\nHost: x\r\n\r\n", 501, "GET");
-        refuse("CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", 501, "GET");
+        refuse("BREW / HTTP/1.1\r\nHost: x\r\n\r\n", 405, "GET");
+        refuse("CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", 405, "GET");
         refuse("GET x HTTP/1.1\r\nHost: x\r\n\r\n", 400, "no path");
         refuse("GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", 400, "hexadecimal");
         refuse(&with("Expect: wonders"), 417, "100-continue");

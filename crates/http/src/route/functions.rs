@@ -1,6 +1,6 @@
 //! `/v1/functions/LIBRARY/NAME`: a function of Redis as a handler next to the data.
 
-use super::{check_query, keys, not_allowed};
+use super::{check_query, keys};
 use crate::command::{Commands, number};
 use crate::request::head::{Head, Method, Refused};
 use serde_json::Value;
@@ -26,7 +26,7 @@ impl FunctionCall {
         let is_read_only = match head.method {
             Method::Get | Method::Head => true,
             Method::Post => false,
-            _ => return Err(not_allowed("GET, HEAD, POST, OPTIONS")),
+            _ => return Err(Refused::not_allowed("GET, HEAD, POST, OPTIONS")),
         };
         check_query(head, &["key", "arg"])?;
         let values = |name| head.target.values(name).map(<[u8]>::to_vec).collect();

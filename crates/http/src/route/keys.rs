@@ -3,13 +3,16 @@
 //! An `ETag` is the XXH3 digest of a string, as `DIGEST` answers it, so `If-Match` is a compare and
 //! set: `SET KEY VALUE IFDEQ DIGEST`.
 
-use super::{check_query, not_allowed};
+use super::check_query;
 use crate::command::{Commands, number};
 use crate::request::head::{Head, Method, Refused};
 use serde_json::{Map, Value};
 
 /// What a `PUT` or `PATCH` with JSON may have; what is longer is stored as a string, or by commands.
 pub const JSON_BYTES_MAX: usize = 1 << 20;
+
+/// Keys that one request looks at, at most.
+const COUNT_MAX: u32 = 10_000;
 
 /// Types that a body of JSON can become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +116,7 @@ impl KeyRequest {
         let [key] = segments else {
             return match (segments, head.method) {
                 ([], Method::Get | Method::Head) => scan(head),
-                ([], _) => Err(not_allowed("GET, HEAD, OPTIONS")),
+                ([], _) => Err(Refused::not_allowed("GET, HEAD, OPTIONS")),
                 _ => Err(Refused::new(404, "a slash in a key is written as %2F")),
             };
         };
@@ -123,7 +126,8 @@ impl KeyRequest {
                 check_query(head, &[])?;
                 let accept = head.headers.accept.as_deref().unwrap_or_default();
                 let as_json = accept.contains("application/json");
-                let known = head.headers.if_none_match.as_deref().map(etag).transpose()?;
+                let known = head.headers.if_none_match.as_deref().filter(|text| !text.is_empty());
+                let known = known.map(etag).transpose()?;
                 Ok(KeyRequest::Get { key, as_json, known })
             }
             Method::Put => put(head, key),
@@ -136,7 +140,7 @@ impl KeyRequest {
                 Ok(KeyRequest::Delete { key, condition: condition(head)? })
             }
             Method::Post | Method::Options => {
-                Err(not_allowed("GET, HEAD, PUT, PATCH, DELETE, OPTIONS"))
+                Err(Refused::not_allowed("GET, HEAD, PUT, PATCH, DELETE, OPTIONS"))
             }
         }
     }
@@ -145,6 +149,12 @@ impl KeyRequest {
 fn scan(head: &Head) -> Result<KeyRequest, Refused> {
     check_query(head, &["cursor", "match", "count", "type"])?;
     let value = |name| head.target.value(name);
+    if let Some(count) = value("count") {
+        let count = std::str::from_utf8(count).ok().and_then(|text| text.parse::<u32>().ok());
+        if !count.is_some_and(|count| (1..=COUNT_MAX).contains(&count)) {
+            return Err(Refused::new(400, format!("count is a number from 1 to {COUNT_MAX}")));
+        }
+    }
     let mut args = vec![b"SCAN".to_vec(), value("cursor").unwrap_or(b"0").to_vec()];
     for name in ["match", "count", "type"] {
         if let Some(value) = value(name) {
@@ -197,8 +207,17 @@ fn milliseconds(text: &str) -> Option<u64> {
 }
 
 fn condition(head: &Head) -> Result<Option<Condition>, Refused> {
-    match (head.headers.if_match.as_deref(), head.headers.if_none_match.as_deref()) {
+    // An empty header says nothing.
+    let given = |header: &Option<Box<str>>| header.clone().filter(|text| !text.is_empty());
+    let (if_match, if_none_match) =
+        (given(&head.headers.if_match), given(&head.headers.if_none_match));
+    match (if_match.as_deref(), if_none_match.as_deref()) {
         (None, None) => Ok(None),
+        // What is this digest is not another one.
+        (Some(is), Some(is_not)) if is != "*" && is_not != "*" && is != is_not => {
+            etag(is_not)?;
+            Ok(Some(Condition::Is(etag(is)?)))
+        }
         (Some(_), Some(_)) => Err(Refused::new(400, "If-Match beside If-None-Match")),
         (Some("*"), None) => Ok(Some(Condition::Exists)),
         (None, Some("*")) => Ok(Some(Condition::IsAbsent)),
@@ -417,10 +436,10 @@ fn change(commands: &mut Commands, key: &[u8], name: &str, value: &Value) -> Res
         "remove_scored" => (b"ZREM", list()?),
         "ttl" if value.is_null() => (b"PERSIST", Vec::new()),
         "ttl" => {
-            let milliseconds = scalar(value).and_then(|text| String::from_utf8(text).ok());
-            let milliseconds = milliseconds.and_then(|text| milliseconds_of(&text));
-            let error = || wrong("ttl is in seconds, over 0, or it is null");
-            (b"PEXPIRE", vec![number(milliseconds.ok_or_else(error)?)])
+            let seconds = value.as_f64().filter(|seconds| (0.001..=1e10).contains(seconds));
+            let error = || wrong("ttl is in seconds, from 0.001 on, or it is null");
+            let milliseconds = (seconds.ok_or_else(error)? * 1000.0).round();
+            (b"PEXPIRE", vec![number(milliseconds as u64)])
         }
         _ => {
             return Err(wrong(&format!("{name:?} is no change; GET /v1/openapi.json names them")));
@@ -428,10 +447,6 @@ fn change(commands: &mut Commands, key: &[u8], name: &str, value: &Value) -> Res
     };
     add(commands, &[command, key], &rest);
     Ok(())
-}
-
-fn milliseconds_of(text: &str) -> Option<u64> {
-    milliseconds(text).filter(|&milliseconds| milliseconds > 0)
 }
 
 /// The digest that an `ETag` has.

@@ -86,7 +86,7 @@ pub fn route(head: &Head) -> Result<Plan, Refused> {
         return versioned(head, &segments[1..]);
     }
     if !matches!(head.method, Get | HeadMethod | Post | Put) {
-        return Err(not_allowed("GET, HEAD, POST, PUT, OPTIONS"));
+        return Err(Refused::not_allowed("GET, HEAD, POST, PUT, OPTIONS"));
     }
     let of_body = match segments[..] {
         [] | [b""] => Some(JsonReply::One),
@@ -97,7 +97,7 @@ pub fn route(head: &Head) -> Result<Plan, Refused> {
     if let Some(reply) = of_body {
         return match head.method {
             Post | Put => Ok(Plan::Commands(reply)),
-            _ => Err(Refused::new(405, "commands of a body are sent by POST")),
+            _ => Err(Refused::not_allowed("POST, PUT, OPTIONS")),
         };
     }
     if segments == [b"healthz"] {
@@ -133,13 +133,9 @@ fn versioned(head: &Head, segments: &[&[u8]]) -> Result<Plan, Refused> {
         [b"spaces", rest @ ..] => SpaceRequest::of(head, rest).map(Plan::Space),
         [b"functions", library, name] => FunctionCall::of(head, library, name).map(Plan::Function),
         [b"openapi.json"] if head.method == Method::Get => Ok(Plan::OpenApi),
-        [b"openapi.json"] => Err(not_allowed("GET")),
+        [b"openapi.json"] => Err(Refused::not_allowed("GET")),
         _ => Err(Refused::new(404, "there is no such path; GET /v1/openapi.json describes all")),
     }
-}
-
-pub(crate) fn not_allowed(allowed: &str) -> Refused {
-    Refused::new(405, format!("the methods here are {allowed}"))
 }
 
 /// Refuses names in the query that mean nothing: a misspelt one must not be passed over.

@@ -8,15 +8,9 @@ pub fn document(spaces: &[u8]) -> String {
     let mut paths = fixed_paths();
     let mut schemas = Map::new();
     schemas.insert("Error".to_owned(), error_schema());
-    schemas.insert(
-        "Result".to_owned(),
-        json!({
-            "type": "object", "required": ["result"], "properties": {"result": {}},
-        }),
-    );
     for space in spaces.as_array().into_iter().flatten() {
         if let Some(name) = space["name"].as_str() {
-            schemas.insert(schema_name(name), tuple_schema(space));
+            schemas.insert(schema_name(name), tuple_schema(space, Shape::Whole));
             space_paths(name, space, &mut paths);
         }
     }
@@ -25,7 +19,8 @@ pub fn document(spaces: &[u8]) -> String {
         "info": {
             "title": "Ladon",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Keys, spaces, functions and commands of a Ladon server over HTTP.",
+            "description": "Keys, spaces and functions of a Ladon server over HTTP; commands as JSON \
+                            (POST /, /pipeline, /multi-exec) are not described here.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "security": [{}, {"bearer": []}, {"basic": []}],
@@ -92,35 +87,8 @@ fn parameter(place: &str, name: &str, schema: Value) -> Value {
 }
 
 fn fixed_paths() -> Map<String, Value> {
-    let argument = json!({"type": ["string", "number", "boolean"]});
-    let command = json!({"type": "array", "minItems": 1, "items": argument});
-    let list = json!({"type": "array", "items": command});
-    let results =
-        json!({"type": "array", "items": {"anyOf": [reference("Result"), reference("Error")]}});
     let mut paths = Map::new();
     let mut add = |path: &str, item: Value| paths.insert(path.to_owned(), item);
-    add(
-        "/",
-        json!({"post": {
-            "summary": "Run a command", "requestBody": json_body(command),
-            "responses": responses(&[
-                ("200", json_response("Its reply", reference("Result"))),
-                ("409", error("The key is of another type")),
-            ]),
-        }}),
-    );
-    for (path, summary) in [
-        ("/pipeline", "Run commands, one after the other"),
-        ("/multi-exec", "Run commands in a transaction"),
-    ] {
-        add(
-            path,
-            json!({"post": {
-                "summary": summary, "requestBody": json_body(list.clone()),
-                "responses": responses(&[("200", json_response("Their replies", results.clone()))]),
-            }}),
-        );
-    }
     add("/v1/keys", keys_path());
     add("/v1/keys/{key}", key_path());
     add("/v1/functions/{library}/{name}", function_path());
@@ -156,7 +124,7 @@ fn keys_path() -> Value {
 
 fn key_path() -> Value {
     let key = parameter("path", "key", json!({"type": "string", "minLength": 1}));
-    let etag = json!({"type": "string", "pattern": "^(\\*|\"[0-9a-f]{16}\")$"});
+    let etag = json!({"type": "string", "pattern": "^\"[0-9a-f]{16}\"$"});
     let if_match = parameter("header", "If-Match", etag.clone());
     let if_none_match = parameter("header", "If-None-Match", etag);
     let ttl = parameter(
@@ -227,7 +195,7 @@ fn patch_schema() -> Value {
             "remove": some, "scores": {"type": "object", "minProperties": 1,
                 "additionalProperties": {"type": "number"}},
             "remove_scored": some,
-            "ttl": {"type": ["number", "null"], "exclusiveMinimum": 0},
+            "ttl": {"type": ["number", "null"], "minimum": 0.001, "maximum": 1e9},
         },
     })
 }
@@ -268,8 +236,8 @@ fn function_path() -> Value {
 /// The schema of a field's type.
 fn field_schema(field: &Value) -> Value {
     let kind = match field["type"].as_str().unwrap_or("any") {
-        "unsigned" => json!({"type": "integer", "minimum": 0}),
-        "integer" => json!({"type": "integer"}),
+        "unsigned" => json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
+        "integer" => json!({"type": "integer", "minimum": i64::MIN, "maximum": u64::MAX}),
         "number" | "double" => json!({"type": "number"}),
         "string" => json!({"type": "string"}),
         "boolean" => json!({"type": "boolean"}),
@@ -291,14 +259,42 @@ fn fields(space: &Value) -> impl Iterator<Item = (&str, &Value)> {
     fields.filter_map(|field| Some((field["name"].as_str()?, field)))
 }
 
-fn tuple_schema(space: &Value) -> Value {
+/// What a tuple is, as a whole, as the body behind a primary key, or as changes of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Whole,
+    BehindKey,
+    Changes,
+}
+
+fn tuple_schema(space: &Value, shape: Shape) -> Value {
+    let key = space["primary_key"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_shown = |name: &str| shape == Shape::Whole || !key.iter().any(|part| part == name);
+    let shown = || fields(space).filter(|(name, _)| is_shown(name));
     let properties: Map<String, Value> =
-        fields(space).map(|(name, field)| (name.to_owned(), field_schema(field))).collect();
-    let required: Vec<&str> = fields(space)
-        .filter(|(_, field)| field["is_nullable"] != json!(true))
+        shown().map(|(name, field)| (name.to_owned(), field_schema(field))).collect();
+    let required: Vec<&str> = shown()
+        .filter(|(_, field)| shape != Shape::Changes && field["is_nullable"] != json!(true))
         .map(|(name, _)| name)
         .collect();
-    json!({"type": "object", "properties": properties, "required": required})
+    let mut schema = json!({
+        "type": "object", "properties": properties, "required": required,
+        "additionalProperties": false,
+    });
+    if shape == Shape::Changes {
+        schema["minProperties"] = json!(1);
+    }
+    schema
+}
+
+/// The schema of a part of the primary key in a path.
+fn part_schema(space: &Value, name: &Value) -> Value {
+    let field = fields(space).find(|(found, _)| Some(*found) == name.as_str());
+    let kind = field.map(|(_, field)| field_schema(field)).unwrap_or_default();
+    match kind["type"].as_str() {
+        Some("integer" | "number" | "boolean") => kind,
+        _ => json!({"type": "string", "minLength": 1}),
+    }
 }
 
 fn space_paths(name: &str, space: &Value, paths: &mut Map<String, Value>) {
@@ -309,15 +305,21 @@ fn space_paths(name: &str, space: &Value, paths: &mut Map<String, Value>) {
     let absent = error("There is no such tuple");
     let conflict = error("Another tuple has the key");
     let text = json!({"type": "string"});
+    let indexes: Vec<&Value> =
+        space["indexes"].as_array().into_iter().flatten().map(|index| &index["name"]).collect();
     paths.insert(format!("/v1/spaces/{escaped}"), json!({
         "get": {
             "summary": format!("Tuples of {name}"),
             "parameters": [
-                parameter("query", "index", text.clone()), parameter("query", "key", text.clone()),
-                parameter("query", "iterator", text.clone()), parameter("query", "after", text.clone()),
+                parameter("query", "index", json!({"type": "string", "enum": indexes})),
+                parameter("query", "key", text.clone()),
+                parameter("query", "iterator", json!({
+                    "type": "string", "enum": ["eq", "req", "all", "lt", "le", "ge", "gt"],
+                })),
+                parameter("query", "after", text.clone()),
                 parameter("query", "limit", json!({"type": "integer", "minimum": 1, "maximum": 1000})),
             ],
-            "responses": responses(&[("404", error("There is no such index")), ("200",
+            "responses": responses(&[("404", error("There is no such index, key or position")), ("200",
                 json_response("Tuples, and where to go on", json!({
                     "type": "object", "required": ["tuples"], "properties": {
                         "tuples": {"type": "array", "items": tuple.clone()},
@@ -331,24 +333,25 @@ fn space_paths(name: &str, space: &Value, paths: &mut Map<String, Value>) {
             "responses": responses(&[("200", stored.clone()), ("409", conflict.clone())]),
         },
     }));
-    let parts = space["primary_key"].as_array().map_or(0, Vec::len);
-    if parts == 0 {
+    let key = space["primary_key"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if key.is_empty() {
         return;
     }
-    let names: Vec<String> = (0..parts).map(|part| format!("pk{part}")).collect();
+    let names: Vec<String> = (0..key.len()).map(|part| format!("pk{part}")).collect();
     let path: String = names.iter().map(|name| format!("/{{{name}}}")).collect();
     let parameters: Vec<Value> = names
         .iter()
-        .map(|name| parameter("path", name, json!({"type": "string", "minLength": 1})))
+        .zip(key)
+        .map(|(name, part)| parameter("path", name, part_schema(space, part)))
         .collect();
     paths.insert(format!("/v1/spaces/{escaped}{path}"), json!({
         "parameters": parameters,
         "get": {"summary": format!("A tuple of {name}"),
             "responses": responses(&[("200", found.clone()), ("404", absent.clone())])},
-        "put": {"summary": format!("Replace a tuple of {name}"), "requestBody": json_body(tuple),
+        "put": {"summary": format!("Replace a tuple of {name}"), "requestBody": json_body(tuple_schema(space, Shape::BehindKey)),
             "responses": responses(&[("200", stored), ("409", conflict.clone())])},
         "patch": {"summary": format!("Change fields of a tuple of {name}"),
-            "requestBody": json_body(json!({"type": "object", "minProperties": 1})),
+            "requestBody": json_body(tuple_schema(space, Shape::Changes)),
             "responses": responses(&[("200", found), ("404", absent.clone()), ("409", conflict)])},
         "delete": {"summary": format!("Delete a tuple of {name}"),
             "responses": responses(&[("204", json!({"description": "Deleted"})), ("404", absent)])},

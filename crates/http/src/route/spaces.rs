@@ -1,6 +1,6 @@
 //! `/v1/spaces/SPACE/PK`: spaces and their tuples, by `LADON.SPACE`, which answers JSON.
 
-use super::{check_query, not_allowed};
+use super::check_query;
 use crate::command::Commands;
 use crate::request::head::{Head, Method, Refused};
 
@@ -42,7 +42,7 @@ impl SpaceRequest {
                 check_query(head, &[])?;
                 Ok(request(&[b"LIST"], false, Answer::Found))
             }
-            [] => Err(not_allowed("GET, HEAD, OPTIONS")),
+            [] => Err(Refused::not_allowed("GET, HEAD, OPTIONS")),
             [space] if is_read => {
                 let mut request = request(&[b"SELECT", space], false, Answer::Found);
                 request.take_query(head)?;
@@ -52,7 +52,7 @@ impl SpaceRequest {
                 check_query(head, &[])?;
                 Ok(request(&[b"INSERT", space], true, Answer::Stored))
             }
-            [_] => Err(not_allowed("GET, HEAD, POST, OPTIONS")),
+            [_] => Err(Refused::not_allowed("GET, HEAD, POST, OPTIONS")),
             [space, pk @ ..] => {
                 check_query(head, &[])?;
                 let mut request = match head.method {
@@ -60,7 +60,9 @@ impl SpaceRequest {
                     Method::Put => request(&[b"REPLACE", space], true, Answer::Stored),
                     Method::Patch => request(&[b"UPDATE", space], true, Answer::Found),
                     Method::Delete => request(&[b"DELETE", space], false, Answer::Deleted),
-                    _ => return Err(not_allowed("GET, HEAD, PUT, PATCH, DELETE, OPTIONS")),
+                    _ => {
+                        return Err(Refused::not_allowed("GET, HEAD, PUT, PATCH, DELETE, OPTIONS"));
+                    }
                 };
                 request.args.extend(pk.iter().map(|part| part.to_vec()));
                 Ok(request)

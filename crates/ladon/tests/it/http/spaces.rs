@@ -58,12 +58,12 @@ fn tuples_are_resources() {
     for (head, status) in [
         ("DELETE /v1/spaces/people/30", 404),
         ("GET /v1/spaces/people/30", 404),
-        ("GET /v1/spaces/people/x", 400),
+        ("GET /v1/spaces/people/x", 404),
         ("GET /v1/spaces/nobody", 404),
         ("GET /v1/spaces/_user", 404),
         ("GET /v1/spaces/people?index=none", 404),
         ("GET /v1/spaces/people?limit=1001", 400),
-        ("GET /v1/spaces/people?after=!", 400),
+        ("GET /v1/spaces/people?after=!", 404),
         ("GET /v1/spaces/people?order=up", 400),
     ] {
         assert_eq!(client.ask(head, "").status, status, "{head}");
