@@ -297,13 +297,12 @@ impl Connection {
             return Ok(Some(count));
         }
         let has_credentials = credentials != Credentials::None;
-        now.rules.sites.check(&head.headers, has_credentials)?;
+        let origin = now.rules.sites.check(&head.headers, has_credentials)?;
         if self.needs_login(&head, &credentials) {
             self.log_in(&credentials, requests)?;
             self.reading = Reading::Login(Box::new(head));
             return Ok(Some(count));
         }
-        let origin = now.rules.sites.check(&head.headers, has_credentials)?;
         self.begin(head, origin, requests, now)?;
         Ok(Some(count))
     }
@@ -383,6 +382,7 @@ impl Connection {
         self.reading = Reading::Head;
         let expects = head.expects_continue;
         let mut incoming = Box::new(Incoming::of(head, origin, now)?);
+        self.advance();
         let waits_for_nobody = self.exchanges.is_empty();
         incoming.begins(&mut self.exchanges, requests);
         let is_over = incoming.is_over();
@@ -442,6 +442,10 @@ impl Connection {
     pub fn replied(&mut self, bytes: &[u8], now: &Now<'_>) -> usize {
         let mut taken = 0;
         while self.out.len() < OUT_BYTES {
+            if self.ends {
+                // Nobody waits for it.
+                return bytes.len();
+            }
             let mut pass = PassedOn::default();
             let Connection { tokens, exchanges, out, login, .. } = self;
             let front = exchanges.front_mut();
@@ -452,6 +456,7 @@ impl Connection {
                     None => pass.unasked(token),
                 }
                 pass.is_unasked = is_unasked;
+                pass.is_inside = depth > 0 || !token.ends_element();
             });
             match step {
                 Ok(Some(count)) => taken += count,
@@ -478,7 +483,8 @@ impl Connection {
             match pass.step {
                 Some(RenderStep::Done) => {
                     if let Some(exchange) = self.exchanges.pop_front() {
-                        self.ends |= exchange.ends;
+                        // What is answered before its reply is over was no reply to it.
+                        self.ends |= exchange.ends || pass.is_inside;
                     }
                 }
                 Some(RenderStep::More) | None => {}
@@ -493,6 +499,8 @@ impl Connection {
 struct PassedOn {
     step: Option<RenderStep>,
     is_unasked: bool,
+    /// The reply goes on behind the token.
+    is_inside: bool,
     error: Option<Vec<u8>>,
 }
 

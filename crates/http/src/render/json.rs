@@ -114,7 +114,7 @@ impl JsonTransaction {
 
     /// Takes a token of a reply.
     pub fn token(&mut self, token: Token<'_>, depth: usize, making: &mut Making<'_>) -> Step {
-        if self.acknowledgements.take(token) {
+        if self.acknowledgements.take(token, depth) {
             return Step::More;
         }
         match (depth, token) {

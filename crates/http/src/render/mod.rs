@@ -56,9 +56,10 @@ impl Making<'_> {
         self.response.insert(response)
     }
 
-    /// The body of the response that has begun.
+    /// The body of the response that has begun. What the server sends out of place becomes an error.
     pub fn body(&mut self) -> &mut Vec<u8> {
-        self.response.as_mut().expect("a response has begun").body()
+        let (manner, date) = (self.manner, self.date);
+        self.response.get_or_insert_with(|| Response::new(500, manner.clone(), date)).body()
     }
 
     /// Ends the response.
@@ -159,7 +160,7 @@ impl Acknowledgements {
     }
 
     /// Takes a token; false if it belongs to `EXEC`'s reply.
-    pub fn take(&mut self, token: Token<'_>) -> bool {
+    pub fn take(&mut self, token: Token<'_>, depth: usize) -> bool {
         if self.left == 0 {
             return false;
         }
@@ -168,7 +169,7 @@ impl Acknowledgements {
         {
             self.error = Some(text.to_vec());
         }
-        if token.ends_element() {
+        if depth == 0 && token.ends_element() {
             self.left -= 1;
         }
         true

@@ -43,7 +43,7 @@ impl Status {
     /// Takes a token.
     pub fn token(&mut self, token: Token<'_>, depth: usize, making: &mut Making<'_>) -> Step {
         if let StatusKind::Transaction(acknowledgements) = &mut self.kind
-            && acknowledgements.take(token)
+            && acknowledgements.take(token, depth)
         {
             return Step::More;
         }

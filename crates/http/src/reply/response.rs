@@ -194,6 +194,7 @@ pub fn status_of(error: &[u8]) -> u16 {
         b"LOADING" | b"NOQUORUM" | b"MASTERDOWN" | b"CLUSTERDOWN" | b"READONLY" | b"MISCONF"
         | b"TRYAGAIN" | b"BUSY" | b"NOREPLICAS" | b"UNKILLABLE" => 503,
         _ if error.starts_with(b"ERR Protocol error: unauthenticated") => 401,
+        _ if error.starts_with(b"ERR Protocol error: invalid bulk length") => 413,
         _ if error.starts_with(b"ERR max number of clients") => 503,
         _ => 400,
     }

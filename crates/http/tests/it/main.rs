@@ -2,3 +2,4 @@
 
 mod check;
 mod corpus;
+mod random;
