@@ -4,6 +4,7 @@ mod attacks;
 mod certificates;
 mod client;
 mod handshakes;
+mod other_protocols;
 mod reload;
 mod tools;
 mod users;
@@ -26,7 +27,7 @@ impl Door {
     fn new() -> Door {
         let authority = Authority::new();
         let server = authority.server("server");
-        Door { authority, server, ports: Ports::take(2).expect("ports") }
+        Door { authority, server, ports: Ports::take(4).expect("ports") }
     }
 
     fn port(&self) -> u16 {
