@@ -126,7 +126,13 @@ impl Document {
 fn status_of_space(text: &[u8]) -> Option<u16> {
     // A key or a position that cannot be names nothing.
     let has = |what: &[u8]| memchr::memmem::find(text, what).is_some();
-    let is_none = [&b"does not exist"[..], b"No index", b"is no value of type", b"is a position"];
+    let is_none = [
+        &b"does not exist"[..],
+        b"No index",
+        b"is no value of type",
+        b"is a position",
+        b"position is invalid",
+    ];
     if is_none.into_iter().any(has) {
         Some(404)
     } else if has(b"Duplicate key") {

@@ -78,9 +78,7 @@ pub fn route(head: &Head) -> Result<Plan, Refused> {
     use Method::{Get, Head as HeadMethod, Options, Post, Put};
     let segments: Vec<&[u8]> = head.target.segments.iter().map(Vec::as_slice).collect();
     if head.method == Options {
-        let is_v1 = segments.first() == Some(&&b"v1"[..]);
-        let all = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
-        return Ok(Plan::Allow(if is_v1 { all } else { "GET, HEAD, POST, PUT, OPTIONS" }));
+        return Ok(Plan::Allow(methods(&segments)));
     }
     if segments.first() == Some(&&b"v1"[..]) {
         return versioned(head, &segments[1..]);
@@ -115,6 +113,19 @@ pub fn route(head: &Head) -> Result<Plan, Refused> {
     Ok(path(args, query.collect(), matches!(head.method, Post | Put)))
 }
 
+/// The methods of a path.
+fn methods(segments: &[&[u8]]) -> &'static str {
+    match segments {
+        [b"v1", b"keys" | b"spaces"] => "GET, HEAD, OPTIONS",
+        [b"v1", b"openapi.json"] => "GET, OPTIONS",
+        [b"v1", b"keys", _] => "GET, HEAD, PUT, PATCH, DELETE, OPTIONS",
+        [b"v1", b"spaces", _] | [b"v1", b"functions", _, _] => "GET, HEAD, POST, OPTIONS",
+        [b"v1", ..] => "GET, HEAD, PUT, PATCH, DELETE, OPTIONS",
+        [] | [b"pipeline" | b"multi-exec"] => "POST, PUT, OPTIONS",
+        _ => "GET, HEAD, POST, PUT, OPTIONS",
+    }
+}
+
 fn path(args: Vec<Vec<u8>>, query: Vec<Vec<u8>>, takes_body: bool) -> Plan {
     Plan::Path { args, query, takes_body }
 }
@@ -133,7 +144,7 @@ fn versioned(head: &Head, segments: &[&[u8]]) -> Result<Plan, Refused> {
         [b"spaces", rest @ ..] => SpaceRequest::of(head, rest).map(Plan::Space),
         [b"functions", library, name] => FunctionCall::of(head, library, name).map(Plan::Function),
         [b"openapi.json"] if head.method == Method::Get => Ok(Plan::OpenApi),
-        [b"openapi.json"] => Err(Refused::not_allowed("GET")),
+        [b"openapi.json"] => Err(Refused::not_allowed("GET, OPTIONS")),
         _ => Err(Refused::new(404, "there is no such path; GET /v1/openapi.json describes all")),
     }
 }

@@ -124,14 +124,11 @@ fn keys_path() -> Value {
 
 fn key_path() -> Value {
     let key = parameter("path", "key", json!({"type": "string", "minLength": 1}));
-    let etag = json!({"type": "string", "pattern": "^\"[0-9a-f]{16}\"$"});
-    let if_match = parameter("header", "If-Match", etag.clone());
-    let if_none_match = parameter("header", "If-None-Match", etag);
     let ttl = parameter(
         "header",
         "Ladon-TTL",
         json!({
-            "type": "string", "pattern": "^(keep|[1-9][0-9]{0,8}(\\.[0-9]{1,3})?)$",
+            "type": "string", "pattern": "^(keep|0\\.([1-9][0-9]{0,2}|0[1-9][0-9]?|00[1-9])|[1-9][0-9]{0,8}(\\.[0-9]{1,3})?)$",
             "description": "Seconds to live, or keep",
         }),
     );
@@ -167,7 +164,8 @@ fn key_path() -> Value {
         },
         "put": {
             "summary": "Write a string",
-            "parameters": [if_match.clone(), if_none_match, ttl],
+            "parameters": [ttl],
+            "description": "If-Match and If-None-Match make it a compare and set, by the ETag of GET.",
             "requestBody": {"content": bytes},
             "responses": responses(&[("204", done.clone()), ("412", failed.clone())]),
         },
@@ -178,7 +176,7 @@ fn key_path() -> Value {
         },
         "delete": {
             "summary": "Delete a key",
-            "parameters": [if_match],
+            "description": "If-Match makes it conditional, by the ETag of GET.",
             "responses": responses(&[("204", done), ("404", absent), ("412", failed)]),
         },
     })
@@ -195,7 +193,7 @@ fn patch_schema() -> Value {
             "remove": some, "scores": {"type": "object", "minProperties": 1,
                 "additionalProperties": {"type": "number"}},
             "remove_scored": some,
-            "ttl": {"type": ["number", "null"], "minimum": 0.001, "maximum": 1e9},
+            "ttl": {"type": ["number", "null"], "minimum": 0.001, "maximum": 1e10},
         },
     })
 }
@@ -349,7 +347,7 @@ fn space_paths(name: &str, space: &Value, paths: &mut Map<String, Value>) {
         "get": {"summary": format!("A tuple of {name}"),
             "responses": responses(&[("200", found.clone()), ("404", absent.clone())])},
         "put": {"summary": format!("Replace a tuple of {name}"), "requestBody": json_body(tuple_schema(space, Shape::BehindKey)),
-            "responses": responses(&[("200", stored), ("409", conflict.clone())])},
+            "responses": responses(&[("200", stored), ("404", absent.clone()), ("409", conflict.clone())])},
         "patch": {"summary": format!("Change fields of a tuple of {name}"),
             "requestBody": json_body(tuple_schema(space, Shape::Changes)),
             "responses": responses(&[("200", found), ("404", absent.clone()), ("409", conflict)])},

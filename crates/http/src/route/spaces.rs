@@ -73,7 +73,9 @@ impl SpaceRequest {
     fn take_query(&mut self, head: &Head) -> Result<(), Refused> {
         check_query(head, &["index", "key", "iterator", "after", "limit", "offset"])?;
         for (name, value) in &head.target.query {
-            if name == b"_token" {
+            // Nothing is the position in front of all.
+            let is_start = name == b"after" && value.as_ref().is_none_or(Vec::is_empty);
+            if name == b"_token" || is_start {
                 continue;
             }
             let value = value.clone().unwrap_or_default();
