@@ -73,6 +73,18 @@ fn version_in(reply: &str) -> Option<&str> {
     words.filter(|word| word.parse::<u64>().is_ok()).last()
 }
 
+/// A reply with one number, without the blanks that keep its length. memcached writes a smaller number
+/// in the place of the larger one, unless a thread of its own holds the item just then: the number gets
+/// an item of its own length in that case.
+fn unpadded(reply: &str) -> Option<String> {
+    let (head, rest) = reply.split_once("\r\n")?;
+    let (start, _) = head.strip_prefix("VALUE ")?.rsplit_once(' ')?;
+    let (value, end) = rest.split_once("\r\n")?;
+    let value = value.trim_end_matches(' ');
+    value.parse::<u64>().ok()?;
+    Some(format!("VALUE {start} {}\r\n{value}\r\n{end}", value.len()))
+}
+
 #[test]
 fn both_answer_the_same() {
     let Some(real) = Real::start() else {
@@ -90,7 +102,9 @@ fn both_answer_the_same() {
         let our_reply = ours.ask(request.replace("VERSION", &our_version));
         let their_reply = theirs.ask(request.replace("VERSION", &their_version));
         let shown = (without_versions(&our_reply), without_versions(&their_reply));
-        assert_eq!(shown.0, shown.1, "{line}");
+        if unpadded(&shown.0).as_ref() != Some(&shown.1) {
+            assert_eq!(shown.0, shown.1, "{line}");
+        }
         if let (Some(our), Some(their)) = (version_in(&our_reply), version_in(&their_reply)) {
             (our_version, their_version) = (our.to_owned(), their.to_owned());
         }
