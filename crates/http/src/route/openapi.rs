@@ -191,7 +191,7 @@ fn patch_schema() -> Value {
             "incr": {"type": "integer"}, "incrbyfloat": {"type": "number"}, "append": one,
             "set": object, "unset": some, "push": some, "unshift": some, "add": some,
             "remove": some, "scores": {"type": "object", "minProperties": 1,
-                "additionalProperties": {"type": "number"}},
+                "additionalProperties": {"type": ["number", "string"]}},
             "remove_scored": some,
             "ttl": {"type": ["number", "null"], "minimum": 0.001, "maximum": 1e10},
         },
@@ -315,7 +315,7 @@ fn space_paths(name: &str, space: &Value, paths: &mut Map<String, Value>) {
                     "type": "string", "enum": ["eq", "req", "all", "lt", "le", "ge", "gt"],
                 })),
                 parameter("query", "after", text.clone()),
-                parameter("query", "limit", json!({"type": "integer", "minimum": 1, "maximum": 1000})),
+                parameter("query", "limit", json!({"type": "integer", "minimum": 0, "maximum": 1000})),
             ],
             "responses": responses(&[("404", error("There is no such index, key or position")), ("200",
                 json_response("Tuples, and where to go on", json!({
