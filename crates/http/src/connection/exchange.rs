@@ -51,9 +51,10 @@ impl Exchange {
         Exchange { kind, manner, response: None, ends }
     }
 
-    /// One that is answered at once, with a body of JSON.
+    /// One that is answered at once, with a body of JSON; `allow` names the methods that there are.
     pub(super) fn answer(
         status: u16,
+        allow: Option<&str>,
         manner: Manner,
         now: &Now<'_>,
         body: impl FnOnce(&mut Vec<u8>),
@@ -62,7 +63,10 @@ impl Exchange {
         let mut response = None;
         let mut making =
             Making { manner: &manner, response: &mut response, date: now.date, out: &mut out };
-        making.begin_json(status);
+        let begun = making.begin_json(status);
+        if let Some(methods) = allow {
+            begun.header("Allow", methods);
+        }
         body(making.body());
         making.finish();
         Exchange::new(Kind::Ready(out), manner)
@@ -70,17 +74,9 @@ impl Exchange {
 
     /// One that is refused.
     pub(super) fn refusal(refused: &Refused, manner: Manner, now: &Now<'_>) -> Exchange {
-        let mut out = Vec::new();
-        let mut response = None;
-        let mut making =
-            Making { manner: &manner, response: &mut response, date: now.date, out: &mut out };
-        let begun = making.begin_json(refused.status);
-        if let Some(methods) = refused.allow {
-            begun.header("Allow", methods);
-        }
-        write_error(making.body(), refused.why.as_bytes());
-        making.finish();
-        Exchange::new(Kind::Ready(out), manner)
+        Exchange::answer(refused.status, refused.allow, manner, now, |body| {
+            write_error(body, refused.why.as_bytes());
+        })
     }
 
     /// Memory that it holds.

@@ -13,7 +13,9 @@ use crate::reply::text::Encoding;
 use crate::request::body::Body;
 use crate::request::head::{BodyKind, Head, Method, Refused};
 use crate::route::functions::FunctionCall;
-use crate::route::keys::{self, Collection, JSON_BYTES_MAX, KeyRequest, Lifetime};
+use crate::route::keys::{
+    self, Collection, DIGESTED_BYTES_MAX, JSON_BYTES_MAX, KeyRequest, Lifetime,
+};
 use crate::route::spaces::{Answer, SpaceRequest};
 use crate::route::{JsonReply, Plan, route};
 use std::collections::VecDeque;
@@ -226,7 +228,7 @@ impl Incoming {
         };
         let exchange = match outcome {
             Ok((Kind::Ready(body), _)) => {
-                Exchange::answer(200, manner, now, |out| out.extend_from_slice(&body))
+                Exchange::answer(200, None, manner, now, |out| out.extend_from_slice(&body))
             }
             Ok((kind, commands)) => {
                 exchanges.push_back(Exchange::new(kind, manner));
@@ -257,7 +259,7 @@ fn taking_of(plan: Plan, body: BodyKind, value: &mut Option<(Vec<u8>, u64)>) -> 
                 BodyKind::Length(length) => {
                     *value = Some((key, length));
                     let digest = Box::new(Xxh3::new());
-                    Taking::Value { digest, options, is_digested: length <= 1 << 20 }
+                    Taking::Value { digest, options, is_digested: length <= DIGESTED_BYTES_MAX }
                 }
                 BodyKind::Chunked => Taking::Kept(Vec::new(), Then::Put { key, options }),
             }

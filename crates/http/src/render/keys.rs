@@ -3,10 +3,7 @@
 use super::{JsonValue, Making, Step};
 use crate::reply::text::{Encoding, Text};
 use crate::reply::tokens::Token;
-use crate::route::keys;
-
-/// A longer string is passed on as it comes, without an `ETag`.
-const DIGESTED_BYTES_MAX: u64 = 1 << 20;
+use crate::route::keys::{self, DIGESTED_BYTES_MAX};
 
 /// What `Token::Bulk` at the place of the value has begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -75,11 +75,6 @@ impl Response {
         &mut self.body
     }
 
-    /// Whether the connection goes on afterwards.
-    pub fn keeps_alive(&self) -> bool {
-        self.manner.keep_alive
-    }
-
     /// Memory that it holds.
     pub fn bytes(&self) -> usize {
         self.head.capacity() + self.body.capacity()

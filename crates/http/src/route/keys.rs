@@ -11,6 +11,9 @@ use serde_json::{Map, Value};
 /// What a `PUT` or `PATCH` with JSON may have; what is longer is stored as a string, or by commands.
 pub const JSON_BYTES_MAX: usize = 1 << 20;
 
+/// A longer string is passed on as it comes, without an `ETag`.
+pub const DIGESTED_BYTES_MAX: u64 = 1 << 20;
+
 /// Keys that one request looks at, at most.
 const COUNT_MAX: u32 = 10_000;
 
