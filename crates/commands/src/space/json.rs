@@ -2,6 +2,7 @@
 //!
 //! Bytes are base64; UUIDs, decimals and datetimes are strings.
 
+use crate::shared::tuple;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
@@ -14,18 +15,13 @@ use serde_json::{Map, Number, Value};
 const DEPTH_MAX: usize = 64;
 
 /// A tuple as JSON.
-pub(super) fn of_tuple(space: &Space, tuple: &[u8]) -> Value {
-    let fields = &space.def().format.fields;
-    if fields.is_empty() {
-        return Value::Array(Fields::of(tuple).map(of_value).collect());
+pub(super) fn of_tuple(space: &Space, bytes: &[u8]) -> Value {
+    if space.def().format.fields.is_empty() {
+        return Value::Array(Fields::of(bytes).map(of_value).collect());
     }
     let mut object = Map::new();
-    for (number, value) in Fields::of(tuple).enumerate() {
-        let name = match fields.get(number) {
-            Some(field) => field.name.clone(),
-            None => (number + 1).to_string(),
-        };
-        object.insert(name, of_value(value));
+    for (number, value) in Fields::of(bytes).enumerate() {
+        object.insert(field_name(space, number), of_value(value));
     }
     Value::Object(object)
 }
@@ -81,8 +77,6 @@ pub(super) fn to_tuple(
     document: &Value,
     known: &[(u32, Vec<u8>)],
 ) -> Result<Vec<u8>, String> {
-    let fields = &space.def().format.fields;
-    let kind = |number: usize| fields.get(number).map_or(FieldType::Any, |field| field.kind);
     let mut values: Vec<Option<Vec<u8>>> = Vec::new();
     let mut set = |number: usize, value: Vec<u8>| {
         if values.len() <= number {
@@ -96,13 +90,13 @@ pub(super) fn to_tuple(
     match document {
         Value::Array(list) => {
             for (number, value) in list.iter().enumerate() {
-                set(number, encoded(value, kind(number), number, space)?);
+                set(number, encoded(space, number, value)?);
             }
         }
         Value::Object(object) => {
             for (name, value) in object {
                 let number = super::number_of(space, name)? as usize;
-                set(number, encoded(value, kind(number), number, space)?);
+                set(number, encoded(space, number, value)?);
             }
         }
         _ => return Err("a tuple is an object or an array".to_owned()),
@@ -120,19 +114,18 @@ pub(super) fn to_tuple(
 }
 
 /// A value as the field of this number has it.
-pub(super) fn encoded(
-    value: &Value,
-    kind: FieldType,
-    number: usize,
-    space: &Space,
-) -> Result<Vec<u8>, String> {
+pub(super) fn encoded(space: &Space, number: usize, value: &Value) -> Result<Vec<u8>, String> {
+    let field = space.def().format.fields.get(number);
+    let kind = field.map_or(FieldType::Any, |field| field.kind);
     let mut out = Vec::new();
-    encode(value, kind, &mut out).map_err(|why| {
-        let field = space.def().format.fields.get(number);
-        let name = field.map_or_else(|| (number + 1).to_string(), |field| field.name.clone());
-        format!("field {name:?}: {why}")
-    })?;
+    encode(value, kind, &mut out)
+        .map_err(|why| format!("field {:?}: {why}", field_name(space, number)))?;
     Ok(out)
+}
+
+/// The name of a field, as text.
+pub(super) fn field_name(space: &Space, number: usize) -> String {
+    String::from_utf8_lossy(&tuple::name_of(space, number)).into_owned()
 }
 
 fn encode(value: &Value, kind: FieldType, out: &mut Vec<u8>) -> Result<(), String> {

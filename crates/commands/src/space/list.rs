@@ -1,10 +1,11 @@
 //! `LADON.SPACE LIST`.
 
 use super::FIRST_OWN;
+use super::json::field_name;
 use ladon_kernel::command::error::CommandResult;
 use ladon_kernel::ctx::Ctx;
 use ladon_record::SpaceId;
-use ladon_space::{Index, IndexKind, Part, Space};
+use ladon_space::{Index, IndexKind, Space};
 use serde_json::{Value, json};
 
 pub(super) fn list(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
@@ -31,7 +32,8 @@ fn described(space: &Space) -> Option<Value> {
         json!({"name": field.name, "type": field.kind.name(), "is_nullable": field.is_nullable})
     });
     let parts = space.index(0).map(|index| &index.def().parts[..]).unwrap_or_default();
-    let primary_key: Vec<String> = parts.iter().map(|part| field_name(space, part)).collect();
+    let primary_key: Vec<String> =
+        parts.iter().map(|part| field_name(space, part.field as usize)).collect();
     let mount = def.resp_prefix.as_ref().map(|prefix| String::from_utf8_lossy(prefix).into_owned());
     Some(json!({
         "id": def.id,
@@ -54,17 +56,11 @@ fn index_of(space: &Space, index: &Index) -> Value {
         IndexKind::Bitset => "bitset",
         IndexKind::Rtree => "rtree",
     };
-    let parts = def
-        .parts
-        .iter()
-        .map(|part| json!({"field": field_name(space, part), "type": part.kind.name()}));
+    let parts = def.parts.iter().map(
+        |part| json!({"field": field_name(space, part.field as usize), "type": part.kind.name()}),
+    );
     json!({
         "id": def.id, "name": def.name, "type": kind, "unique": def.is_unique,
         "parts": parts.collect::<Vec<_>>(),
     })
-}
-
-fn field_name(space: &Space, part: &Part) -> String {
-    let field = space.def().format.fields.get(part.field as usize);
-    field.map_or_else(|| (part.field + 1).to_string(), |field| field.name.clone())
 }

@@ -217,9 +217,7 @@ fn update(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         write::array(&mut operations, u32::try_from(fields.len()).unwrap_or(u32::MAX));
         for (name, value) in fields {
             let number = number_of(space, name).map_err(illegal)?;
-            let field = space.def().format.fields.get(number as usize);
-            let kind = field.map_or(ladon_space::FieldType::Any, |field| field.kind);
-            let value = json::encoded(value, kind, number as usize, space).map_err(illegal)?;
+            let value = json::encoded(space, number as usize, value).map_err(illegal)?;
             write::array(&mut operations, 3);
             write::str(&mut operations, b"=");
             write::uint(&mut operations, number.into());

@@ -103,7 +103,7 @@ pub(crate) fn is_ordinary(ctx: &mut Ctx<'_>, name: &[u8]) -> bool {
 }
 
 /// The name of a field: the format's, or its number from 1 on.
-fn name_of(space: &Space, number: usize) -> Cow<'_, [u8]> {
+pub(crate) fn name_of(space: &Space, number: usize) -> Cow<'_, [u8]> {
     match space.def().format.fields.get(number) {
         Some(field) => Cow::Borrowed(field.name.as_bytes()),
         None => Cow::Owned((number + 1).to_string().into_bytes()),
