@@ -49,6 +49,13 @@ pub enum Message {
         /// The job's result.
         computed: Computed,
     },
+    /// The program has answered a request of one of its connections.
+    ProgramAnswered {
+        /// The connection.
+        client: u64,
+        /// The connection's place in the thread.
+        slot: u32,
+    },
     /// Check for connections that were killed.
     Kill,
     /// A connection of its was killed.

@@ -17,6 +17,7 @@ use crate::message::{Message, ThreadHandle};
 use crate::notifications;
 use crate::pubsub::registry::PubSub;
 use crate::rng::Rng;
+use crate::program::Program;
 use crate::role::RoleCell;
 use crate::scan_positions::ScanPositions;
 use crate::scripts::Scripts;
@@ -82,6 +83,8 @@ pub struct Shared {
     pub started_ms: u64,
     /// The node's cluster, where it may have one.
     pub cluster: Option<Arc<dyn Cluster>>,
+    /// The program that runs beside the data, which has the last of the threads.
+    pub program: Option<Arc<dyn Program>>,
     /// Other members that the leader of a cluster has heard of within `min-replicas-max-lag`.
     pub good_replicas: AtomicU64,
     /// When all keys of database 0 are to be removed, because a client of memcached's protocol has asked
@@ -234,6 +237,7 @@ impl Shared {
             run_id: Mutex::new(parts.run_id),
             io_backend: parts.io_backend,
             cluster: None,
+            program: None,
             good_replicas: AtomicU64::new(0),
             flush_at_ms: AtomicU64::new(0),
             role: RoleCell::default(),

@@ -43,6 +43,7 @@ pub fn command() -> Command {
         .subcommand(ping_command())
         .subcommand(crate::cluster::command())
         .subcommand(crate::space::command())
+        .subcommand(with_settings(crate::program::command()))
         .subcommand(crate::cli_files::completions_command())
         .subcommand(crate::cli_files::man_command())
         .subcommand(Command::new("version").about("Print the version"))
@@ -214,8 +215,7 @@ pub fn hint(error: &clap::Error) -> Option<String> {
     }
     match Path::new(given).extension().and_then(OsStr::to_str) {
         Some("lua") => Some(format!(
-            "Ladon does not run Lua programs like {given} yet; start a server with 'ladon serve \
-             --iproto ADDRESS', and make spaces with 'ladon space'"
+            "for a Lua program written for Tarantool: ladon tarantool {given}"
         )),
         Some("toml") => Some(format!("settings in TOML: ladon serve --config {given}")),
         Some("conf") => Some(format!("for a redis.conf: ladon serve --redis-conf {given}")),
@@ -232,6 +232,14 @@ pub fn hint(error: &clap::Error) -> Option<String> {
 
 /// The settings of a command line with its files, and the notes about them.
 pub fn load(matches: &ArgMatches) -> Result<(Settings, Vec<Note>), LoadError> {
+    load_with(matches, &[])
+}
+
+/// The same, with others that win.
+pub fn load_with(
+    matches: &ArgMatches,
+    others: &[(String, String)],
+) -> Result<(Settings, Vec<Note>), LoadError> {
     let mut loader = Loader::new();
     if let Some(path) = matches.get_one::<PathBuf>("config") {
         loader.toml_file(path);
@@ -252,6 +260,9 @@ pub fn load(matches: &ArgMatches) -> Result<(Settings, Vec<Note>), LoadError> {
     }
     flags.sort_unstable();
     for (_, name, value) in &flags {
+        loader.flag(name, value);
+    }
+    for (name, value) in others {
         loader.flag(name, value);
     }
     loader.finish()
@@ -280,7 +291,7 @@ mod tests {
         ] {
             assert_eq!(hint(arguments).as_deref(), Some(wanted), "{arguments:?}");
         }
-        assert!(hint(&["ladon", "init.lua"]).is_some_and(|it| it.contains("does not run Lua")));
+        assert!(hint(&["ladon", "init.lua"]).is_some_and(|it| it.contains("ladon tarantool init.lua")));
         assert!(hint(&["ladon", "my.toml"]).is_some_and(|it| it.contains("--config my.toml")));
         assert_eq!(hint(&["ladon", "--nosuch"]), None);
         assert_eq!(hint(&["ladon", "nosuch"]), None);

@@ -19,6 +19,7 @@ mod logging;
 mod output;
 mod panics;
 mod ping;
+mod program;
 mod progress;
 mod readable;
 mod running_server;
@@ -42,6 +43,9 @@ fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
         }
     };
+    if let Some(("tarantool", matches)) = matches.subcommand() {
+        return program::run(matches);
+    }
     let exit = match matches.subcommand() {
         Some(("backup", matches)) => backup::run(matches),
         Some(("restore", matches)) => backup::restore(matches),

@@ -93,7 +93,7 @@ fn take_admin_password(settings: &Settings) -> Result<(), String> {
 }
 
 /// As Redis does: rather fewer connections than ones that fail for want of a file descriptor.
-fn make_room_for_clients(settings: &Settings) {
+pub(crate) fn make_room_for_clients(settings: &Settings) {
     let threads = FILES_OF_IO_THREAD * settings.io_threads() as u64;
     let mut listeners =
         settings.resp().len() + settings.iproto().len() + settings.memcached().len();

@@ -28,6 +28,7 @@ use ladon_kernel::dataset::Dataset;
 use ladon_kernel::loading::Loading;
 use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::node::Node;
+use ladon_kernel::program::Program;
 use ladon_kernel::shared::Shared;
 use ladon_log::RecoveryReport;
 use ladon_net::{AnyBackend, Backend, BackendChoice};
@@ -50,6 +51,12 @@ pub trait Lifecycle {
     fn ready(&self, node: &Arc<Node>);
     /// It stops.
     fn stopping(&self);
+
+    /// The program that runs beside the data, if there is one. Its thread has the last place among
+    /// the node's.
+    fn program(&self) -> Option<Arc<dyn Program>> {
+        None
+    }
 }
 
 /// Runs a server until `stop` is requested, and prints the banner when it is ready. It reads files
@@ -70,7 +77,8 @@ pub fn run(
     let port_addresses = port_listeners.addresses();
     let Backends { backends, fallback, name: backend_name } = open_backends(&settings)?;
     let listening = Arc::new(Listening::new(listeners, backends[0].waker(), &settings));
-    let mut shared = shared(&settings, process, &listening, &backends);
+    let program = lifecycle.program();
+    let mut shared = shared(&settings, process, (&listening, program), &backends);
     let membership = Membership::of(&settings, Arc::clone(&shared.threads))?;
     shared.cluster = membership.as_ref().map(|it| Arc::clone(&it.handle) as Arc<dyn Cluster>);
     configured_users::load(&shared)?;
@@ -104,7 +112,9 @@ pub fn run(
         exposure::warn_of(server.node.shared(), listening);
         // A client that has read the banner can read the data.
         let banner = Banner { settings, listening, http: &port_addresses };
-        banner.print(backend_name, fallback.as_deref(), keys, recovery);
+        // The standard output is the program's, where there is one.
+        let prints = server.node.program.is_none();
+        banner.print(prints, (backend_name, fallback.as_deref()), keys, recovery);
         lifecycle.ready(&server.node);
     };
     loop {
@@ -276,17 +286,19 @@ fn open_port(
 fn shared(
     settings: &Arc<Settings>,
     process: Arc<dyn Process>,
-    listening: &Arc<Listening>,
+    (listening, program): (&Arc<Listening>, Option<Arc<dyn Program>>),
     backends: &[AnyBackend],
 ) -> Shared {
+    let of_program = program.clone().map(|it| ThreadHandle::new(move || it.wake()));
     let assembly = Assembly {
         settings: Arc::clone(settings),
         clock: Arc::new(SystemClock),
-        threads: backends.iter().map(thread_handle).collect(),
+        threads: backends.iter().map(thread_handle).chain(of_program).collect(),
         run_id: random_hex(),
         io_backend: backends.first().map_or("", |backend| backend.name()).to_owned(),
     };
     let mut shared = assembly.shared();
+    shared.program = program;
     shared.process = process;
     shared.background = Some(Box::new(Threads::default()));
     shared.peers = Some(Box::new(TcpPeers::new(Arc::clone(&shared.clock))));
@@ -506,7 +518,13 @@ struct Banner<'a> {
 }
 
 impl Banner<'_> {
-    fn print(&self, backend: &str, fallback: Option<&str>, keys: u64, recovery: &Duration) {
+    fn print(
+        &self,
+        prints: bool,
+        (backend, fallback): (&str, Option<&str>),
+        keys: u64,
+        recovery: &Duration,
+    ) {
         let settings = self.settings;
         let mut banner = format!("Ladon {}\n", env!("CARGO_PKG_VERSION"));
         let of_kind = |kind: ListenerKind| (kind.name(), self.listening.addresses(kind));
@@ -524,6 +542,9 @@ impl Banner<'_> {
         let _ = writeln!(banner, "  backend    {backend}{fallback}, {threads} IO threads");
         let _ = writeln!(banner, "  data       {}, gate {}", settings.data(), settings.gate());
         let _ = writeln!(banner, "  recovered {keys} keys in {:.3} s", recovery.as_secs_f64());
+        if !prints {
+            return;
+        }
         print!("{banner}");
         let _ = io::Write::flush(&mut io::stdout());
     }

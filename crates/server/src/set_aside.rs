@@ -29,6 +29,8 @@ pub(crate) enum State {
     AwaitsWrite,
     /// Once the connection's long reply has been made.
     AwaitsReply,
+    /// Once the program has answered it.
+    AwaitsProgram,
 }
 
 /// A request that was set aside.
@@ -199,6 +201,15 @@ impl SetAside {
     pub(crate) fn write_again(&mut self) {
         for request in &mut self.requests {
             if request.state == State::AwaitsWrite {
+                request.state = State::Ready;
+            }
+        }
+    }
+
+    /// The program has answered some of those that wait for it.
+    pub(crate) fn program_answered(&mut self) {
+        for request in &mut self.requests {
+            if request.state == State::AwaitsProgram && request.unfinished.is_answered() {
                 request.state = State::Ready;
             }
         }

@@ -14,6 +14,7 @@ use ladon_engine::{
 };
 use ladon_iproto::auth::{StoredPassword, StoredPasswordError};
 use ladon_kernel::node::Node;
+use ladon_kernel::program::Kind;
 use ladon_msgpack::{read_array, read_map, read_str, read_uint, take};
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{BoxError, ErrorCode, fields};
@@ -33,8 +34,14 @@ pub(crate) struct User {
     pub(crate) passwords: Vec<StoredPassword>,
 }
 
-/// A function: its number, and its owner.
-type Function = (u32, u32);
+/// A function of `_func`.
+#[derive(Clone, Copy, Debug)]
+struct Function {
+    id: u32,
+    owner: u32,
+    /// It runs by its owner's rights.
+    is_setuid: bool,
+}
 
 /// Everybody's rights.
 #[derive(Default)]
@@ -251,7 +258,7 @@ impl Rights {
             return Ok(());
         }
         let denied = |right| Err(self.denied(right, ObjectKind::Function, name));
-        let Some((id, owner)) = self.functions.get(name) else {
+        let Some(Function { id, owner, .. }) = self.functions.get(name) else {
             return denied(Privilege(missing));
         };
         let missing = missing & !self.of_kind(ObjectKind::Function);
@@ -260,6 +267,12 @@ impl Rights {
             return denied(Privilege::EXECUTE);
         }
         Ok(())
+    }
+
+    /// Whose rights what is called has: its owner's, if `_func` says so.
+    pub(crate) fn runs_as(&self, name: &str, kind: Kind) -> u32 {
+        let function = if kind == Kind::Eval { None } else { self.functions.get(name) };
+        function.filter(|it| it.is_setuid).map_or(self.id, |it| it.owner)
     }
 
     /// Whether `_func` has a function of this name.
@@ -371,7 +384,9 @@ fn user_of(tuple: &[u8]) -> Option<User> {
 fn function_of(tuple: &[u8]) -> Option<(String, Function)> {
     let [id, owner] = first_numbers(tuple)?;
     let mut name = fields::field(tuple, 2)?;
-    Some((String::from_utf8_lossy(read_str(&mut name).ok()?).into_owned(), (id, owner)))
+    let name = String::from_utf8_lossy(read_str(&mut name).ok()?).into_owned();
+    let is_setuid = fields::field(tuple, 3).is_some_and(|mut it| read_uint(&mut it) == Ok(1));
+    Some((name, Function { id, owner, is_setuid }))
 }
 
 /// The first two fields, if they are numbers.

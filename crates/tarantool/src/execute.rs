@@ -227,10 +227,7 @@ impl Running<'_, '_> {
                 self.roll_back();
                 reply::ok(out, self.sync, version);
             }
-            Request::Eval(_) => {
-                self.rights()?.check_evaluation()?;
-                return Err(error::unsupported("EVAL: it has no Lua yet").into());
-            }
+            Request::Eval(call) => self.evaluate(call, out)?,
             Request::Execute(_) | Request::Prepare(_) => {
                 let name = request_type::name(header.request_type).unwrap_or("EXECUTE");
                 return Err(error::unsupported(&format!("{name}: it has no SQL yet")).into());

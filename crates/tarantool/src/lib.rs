@@ -22,6 +22,7 @@ mod order;
 mod packet;
 mod preparation;
 mod procedures;
+mod program;
 mod quick;
 mod requests;
 mod server_info;

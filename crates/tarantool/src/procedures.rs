@@ -11,6 +11,7 @@ use crate::statements::{Ended, Running, Seen, position_of};
 use ladon_iproto::reply;
 use ladon_iproto::request::Call;
 use ladon_kernel::long::long_reply::LongReply;
+use ladon_kernel::program::Kind;
 use ladon_kernel::request::outcome::Flow;
 use ladon_msgpack::{self as msgpack, Value, write};
 use ladon_record::SpaceId;
@@ -36,19 +37,25 @@ impl Running<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
         let name = String::from_utf8_lossy(call.name);
+        if self.is_asked() {
+            return self.ask(Kind::Call, call, out);
+        }
         self.rights()?.check_call(&name)?;
         if let Some(info) = self.server_info(&name) {
             return Ok(self.reply_with_value(&info, is_16, out)?);
         }
         let is_function = self.rights()?.has_function(&name);
         let undefined = || undefined(&name, is_function);
-        let (target, has_object) = match Target::parse(&name) {
-            Some(target) => (target, true),
-            None => (Target::without_object(&name).ok_or_else(undefined)?, false),
+        let parsed = Target::parse(&name).map(|target| (target, true));
+        let parsed = parsed.or_else(|| Some((Target::without_object(&name)?, false)));
+        let Some((target, has_object)) = parsed else {
+            return self.call_program(call, is_16, undefined, out);
         };
-        let space = session_settings::named(target.space)
-            .or_else(|| self.catalog.named(target.space))
-            .ok_or_else(undefined)?;
+        let space =
+            session_settings::named(target.space).or_else(|| self.catalog.named(target.space));
+        let Some(space) = space else {
+            return self.call_program(call, is_16, undefined, out);
+        };
         let index = match target.index {
             None => 0,
             Some(index) => self

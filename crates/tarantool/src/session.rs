@@ -3,6 +3,7 @@
 use crate::access::{Access, Rights};
 use crate::error;
 use crate::preparation::Preparing;
+use crate::program::Asked;
 use crate::transactions::Transactions;
 use ladon_engine::{GUEST, Scratch};
 use ladon_iproto::greeting::{self, SALT_BYTES};
@@ -33,6 +34,8 @@ pub struct Session {
     pub(crate) transactions: Transactions,
     /// What the definition takes long for that the request asks for which runs.
     pub(crate) preparing: Option<Box<Preparing>>,
+    /// What the program was asked for by the request that runs.
+    pub(crate) asked: Option<Arc<Asked>>,
     /// A long reply is being made.
     pub(crate) has_long_reply: bool,
     /// The client sends no more.
@@ -64,6 +67,7 @@ impl Session {
             rights: None,
             transactions: Transactions::default(),
             preparing: None,
+            asked: None,
             has_long_reply: false,
             has_left: false,
             watched: HashSet::new(),
@@ -86,12 +90,13 @@ impl Session {
 
     /// Exchanges what requests have left that are not done: each finds what it left itself.
     pub fn exchange(&mut self, unfinished: &mut Unfinished) {
-        std::mem::swap(&mut self.preparing, &mut unfinished.0);
+        std::mem::swap(&mut self.preparing, &mut unfinished.preparing);
+        std::mem::swap(&mut self.asked, &mut unfinished.asked);
     }
 
     /// Whether the request that runs next has left something to be exchanged.
     pub fn is_unfinished(&self) -> bool {
-        self.preparing.is_some()
+        self.preparing.is_some() || self.asked.is_some()
     }
 
     /// The node's data was exchanged for other data.
@@ -105,6 +110,18 @@ impl Session {
         if !self.watched.is_empty() {
             node.schema_watchers.unwatch(self.info.id);
         }
+    }
+
+    /// The client's address.
+    pub(crate) fn peer(&self) -> String {
+        self.info.addr.to_string()
+    }
+
+    /// A session of a program, which runs as a user.
+    pub fn of_program(user: u32, node: &Node, info: Arc<ClientInfo>) -> Session {
+        let mut session = Session::new([0; 4], info);
+        session.log_in(user, node.keyspace.spaces.access_version());
+        session
     }
 
     pub(crate) fn client(&self) -> WatchingClient {
@@ -209,17 +226,25 @@ impl Session {
 
 /// What a request has done of its work, besides what its transaction holds.
 #[derive(Default)]
-pub struct Unfinished(Option<Box<Preparing>>);
+pub struct Unfinished {
+    preparing: Option<Box<Preparing>>,
+    asked: Option<Arc<Asked>>,
+}
 
 impl Unfinished {
     /// Whether there is something.
     pub fn is_some(&self) -> bool {
-        self.0.is_some()
+        self.preparing.is_some()
+    }
+
+    /// Whether the program has answered what it was asked for.
+    pub fn is_answered(&self) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.is_answered())
     }
 
     /// As [`Session::prepared_bytes`].
     pub fn prepared_bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, |preparing| preparing.bytes())
+        self.preparing.as_ref().map_or(0, |preparing| preparing.bytes())
     }
 }
 

@@ -33,6 +33,8 @@ pub enum Flow {
     AwaitsCommit,
     /// Nothing was done: retry the request once the long reply to an earlier one has been made.
     AwaitsReply,
+    /// Nothing yet: retry the request once the program has answered it.
+    AwaitsProgram,
 }
 
 impl Flow {
@@ -45,7 +47,8 @@ impl Flow {
             | Flow::Again
             | Flow::GoesOn
             | Flow::AwaitsCommit
-            | Flow::AwaitsReply => true,
+            | Flow::AwaitsReply
+            | Flow::AwaitsProgram => true,
             Flow::Continue | Flow::Close | Flow::Drop | Flow::Block(_) => false,
         }
     }

@@ -32,6 +32,7 @@ impl Worker {
                 Message::Computed { client, slot, computed } => {
                     self.computed(client, slot, computed);
                 }
+                Message::ProgramAnswered { client, slot } => self.program_answered(client, slot),
                 Message::Kill => self.close_killed(),
                 Message::Evict { client, slot } => self.close_evicted(client, slot),
                 Message::Pause => self.unpaused = true,

@@ -171,6 +171,7 @@ impl Worker {
             Flow::GoesOn => return Some((State::Ready, true)),
             Flow::AwaitsCommit => return Some((State::AwaitsWrite, false)),
             Flow::AwaitsReply => return Some((State::AwaitsReply, false)),
+            Flow::AwaitsProgram => return Some((State::AwaitsProgram, false)),
             // One of the input stays there.
             Flow::Paused => return waited.map(|_| (State::Ready, false)),
             _ => {}

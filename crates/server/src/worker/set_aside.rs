@@ -112,10 +112,23 @@ impl Worker {
         self.list_unfinished(slot);
     }
 
+    /// The program has answered a packet of a connection.
+    #[cold]
+    pub(super) fn program_answered(&mut self, client: u64, slot: u32) {
+        let connection = self.connections.get_mut(slot as usize).and_then(Option::as_mut);
+        let Some(connection) = connection.filter(|it| it.session.info.id == client) else { return };
+        if let Some(others) = set_aside_of(&mut connection.dialect) {
+            others.program_answered();
+        }
+        self.list_unfinished(slot);
+    }
+
     fn list_again(&mut self, slot: u32, (state, _): Again) {
         match state {
             State::Ready => self.list_unfinished(slot),
             State::Behind | State::AwaitsWrite | State::AwaitsReply => self.list_await_write(slot),
+            // The answer's message looks after it.
+            State::AwaitsProgram => {}
         }
     }
 

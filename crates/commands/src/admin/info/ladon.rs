@@ -22,7 +22,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("recovery_keys", status.last_recovery_keys);
     text.field("recovery_seconds", format_args!("{:.3}", status.last_recovery_seconds));
     text.field("io_backend", &node.io_backend);
-    text.field("io_threads", node.threads.len());
+    text.field("io_threads", node.settings.io_threads());
     text.field("partitions", PARTITIONS);
     let aside = &ctx.node.aside;
     text.field("aside_jobs", aside.jobs.load(Relaxed));

@@ -38,7 +38,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
     text.field("executable", facts.executable);
     let config_file = settings.source().map(|source| source.path.display().to_string());
     text.field("config_file", config_file.unwrap_or_default());
-    text.flag("io_threads_active", node.threads.len() > 1);
+    text.flag("io_threads_active", node.settings.io_threads() > 1);
     let listeners = [
         (settings.resp(), "tcp", "unix"),
         (settings.resp_tls(), "tls", "tls"),

@@ -1,0 +1,337 @@
+-- box: settings, transactions, facts about the server, and the program's file
+-- (https://www.tarantool.io/en/doc/latest/reference/reference_lua/).
+local ladon = ...
+
+-- Options of box.cfg that the product has, and the types of their values. What a value means is
+-- the server's matter.
+local OPTIONS = {
+    listen = 'string,number', work_dir = 'string', wal_dir = 'string', memtx_dir = 'string',
+    vinyl_dir = 'string', wal_mode = 'string', memtx_memory = 'number', log = 'string',
+    log_level = 'number,string', log_format = 'string', log_nonblock = 'boolean',
+    read_only = 'boolean', pid_file = 'string', background = 'boolean', username = 'string',
+    custom_proc_title = 'string', checkpoint_interval = 'number', checkpoint_count = 'number',
+    too_long_threshold = 'number', net_msg_max = 'number', readahead = 'number',
+    io_collect_interval = 'number', memtx_max_tuple_size = 'number',
+    memtx_min_tuple_size = 'number', memtx_use_mvcc_engine = 'boolean', slab_alloc_factor = 'number',
+    sql_cache_size = 'number', wal_max_size = 'number', wal_dir_rescan_delay = 'number',
+    wal_cleanup_delay = 'number', snap_io_rate_limit = 'number', rows_per_wal = 'number',
+    coredump = 'boolean', strip_core = 'boolean', hot_standby = 'boolean',
+    force_recovery = 'boolean', feedback_enabled = 'boolean', feedback_host = 'string',
+    feedback_interval = 'number', feedback_crashinfo = 'boolean', feedback_send_metrics = 'boolean',
+    worker_pool_threads = 'number', iproto_threads = 'number', memtx_allocator = 'string',
+    vinyl_memory = 'number', vinyl_cache = 'number', vinyl_max_tuple_size = 'number',
+    vinyl_read_threads = 'number', vinyl_write_threads = 'number', vinyl_timeout = 'number',
+    vinyl_run_count_per_level = 'number', vinyl_run_size_ratio = 'number',
+    vinyl_range_size = 'number', vinyl_page_size = 'number', vinyl_bloom_fpr = 'number',
+    instance_uuid = 'string', replicaset_uuid = 'string', checkpoint_wal_threshold = 'number',
+}
+
+-- What needs other servers has no meaning before there is a cluster of them.
+local REFUSED = {
+    replication = 'a cluster is made with `ladon cluster create`',
+    replication_source = 'a cluster is made with `ladon cluster create`',
+    election_mode = 'a cluster elects its leader itself',
+    replication_synchro_quorum = 'the gate of a cluster is its quorum',
+}
+for _, name in ipairs({
+    'replication_timeout', 'replication_connect_timeout', 'replication_connect_quorum',
+    'replication_sync_lag', 'replication_sync_timeout', 'replication_skip_conflict',
+    'replication_anon', 'replication_synchro_timeout', 'election_timeout',
+}) do
+    OPTIONS[name] = 'number,boolean'
+end
+
+-- Names that older programs have.
+local OLD_NAMES = {
+    logger = 'log', logger_nonblock = 'log_nonblock', snap_dir = 'memtx_dir',
+    slab_alloc_minimal = 'memtx_min_tuple_size', slab_alloc_maximal = 'memtx_max_tuple_size',
+    snapshot_count = 'checkpoint_count', snapshot_period = 'checkpoint_interval',
+    panic_on_wal_error = false, panic_on_snap_error = false,
+}
+
+local DEFAULTS = {
+    work_dir = nil, wal_mode = 'write', memtx_memory = 268435456, log_level = 5, read_only = false,
+    checkpoint_interval = 3600, checkpoint_count = 2, too_long_threshold = 0.5, net_msg_max = 768,
+    readahead = 16320, memtx_dir = '.', wal_dir = '.', log_format = 'plain', background = false,
+    memtx_max_tuple_size = 1048576, memtx_min_tuple_size = 16, slab_alloc_factor = 1.05,
+    sql_cache_size = 5242880, snap_io_rate_limit = nil, io_collect_interval = nil,
+    memtx_use_mvcc_engine = true, wal_max_size = 268435456,
+}
+
+local values
+
+local function refuse(name, why)
+    box.error(box.error.CFG, name, why)
+end
+
+local function translate(options)
+    local shown = {}
+    for name, value in pairs(options) do
+        if value == box.NULL then
+            value = nil
+        end
+        if name == 'slab_alloc_arena' then
+            name, value = 'memtx_memory', value and value * 1024 * 1024 * 1024
+        end
+        local new = OLD_NAMES[name]
+        if new ~= nil then
+            ladon.log(4, ('box.cfg: %s is deprecated%s'):format(
+                name, new and ', please use ' .. new .. ' instead' or ' and has no meaning'))
+            name = new
+        end
+        if name and value ~= nil then
+            shown[name] = value
+        end
+    end
+    return shown
+end
+
+local function check(options)
+    for name, value in pairs(options) do
+        if REFUSED[name] ~= nil then
+            local is_none = type(value) == 'table' and next(value) == nil
+                or name == 'election_mode' and value == 'off'
+            if not is_none then
+                refuse(name, REFUSED[name])
+            end
+            options[name] = nil
+        else
+            local expected = OPTIONS[name]
+            if expected == nil then
+                refuse(name, 'unexpected option')
+            end
+            if not (',' .. expected .. ','):find(',' .. type(value) .. ',', 1, true) then
+                local types = {}
+                for one in expected:gmatch('[^,]+') do
+                    types[#types + 1] = one
+                end
+                local said = #types == 1 and 'should be of type ' .. types[1]
+                    or 'should be one of types ' .. table.concat(types, ', ')
+                refuse(name, said)
+            end
+        end
+    end
+end
+
+local shown_cfg
+
+local function configure(options)
+    if options ~= nil and type(options) ~= 'table' then
+        error('Error: cfg should be a table', 2)
+    end
+    options = translate(options or {})
+    check(options)
+    ladon.configure(options)
+    if values == nil then
+        values = {}
+        for name, value in pairs(DEFAULTS) do
+            values[name] = value
+        end
+        box.cfg = shown_cfg
+    end
+    for name, value in pairs(options) do
+        values[name] = value
+    end
+end
+
+shown_cfg = setmetatable({}, {
+    __index = function(_, name)
+        return values[name]
+    end,
+    __newindex = function()
+        error('Attempt to modify a read-only table', 2)
+    end,
+    __call = function(_, options)
+        configure(options)
+    end,
+    __pairs = function()
+        return pairs(values)
+    end,
+    __serialize = function()
+        return values
+    end,
+})
+
+function box.cfg(options)
+    configure(options)
+end
+
+-- Transactions.
+function box.begin(options)
+    if ladon.in_transaction() then
+        box.error(box.error.ACTIVE_TRANSACTION)
+    end
+    ladon.begin()
+end
+
+function box.commit()
+    if ladon.in_transaction() then
+        ladon.commit()
+    end
+end
+
+function box.rollback()
+    if ladon.in_transaction() then
+        ladon.rollback()
+    end
+end
+
+function box.is_in_txn()
+    return ladon.in_transaction()
+end
+
+local function finish_atomic(is_ok, ...)
+    if not is_ok then
+        box.rollback()
+        error((...), 0)
+    end
+    box.commit()
+    return ...
+end
+
+function box.atomic(func, ...)
+    box.begin()
+    return finish_atomic(pcall(func, ...))
+end
+
+local function absent(name)
+    return function()
+        box.error(box.error.UNSUPPORTED, 'Ladon', name)
+    end
+end
+
+for _, name in ipairs({
+    'savepoint', 'rollback_to_savepoint', 'on_commit', 'on_rollback', 'execute', 'prepare',
+    'unprepare', 'watch', 'broadcast',
+}) do
+    box[name] = absent('box.' .. name)
+end
+for _, name in ipairs({'on_replace', 'before_replace', 'create_check_constraint', 'run_triggers'}) do
+    ladon.space_methods[name] = absent('space:' .. name)
+end
+for _, name in ipairs({'on_connect', 'on_disconnect', 'on_auth', 'on_access_denied', 'push'}) do
+    box.session[name] = absent('box.session.' .. name)
+end
+
+-- A function that runs once in the life of the data.
+function box.once(key, func, ...)
+    if type(key) ~= 'string' or type(func) ~= 'function' then
+        error('Illegal parameters, key should be a string', 2)
+    end
+    local name = 'once' .. key
+    if box.space._schema:get({name}) ~= nil then
+        return
+    end
+    box.space._schema:put({name})
+    return func(...)
+end
+
+function box.snapshot()
+    ladon.snapshot()
+    return 'ok'
+end
+
+-- Facts.
+local function info()
+    return (ladon.as_admin(ladon.call, 'box.info', {}))
+end
+
+local function with_listen(facts)
+    facts.listen = values and values.listen
+    facts.pid = ladon.pid()
+    facts.schema_version = ladon.schema_version()
+    return facts
+end
+
+box.info = setmetatable({}, {
+    __index = function(_, key)
+        if values == nil then
+            return nil
+        end
+        if key == 'memory' then
+            return function()
+                return {lua = ladon.memory()}
+            end
+        end
+        return with_listen(info())[key]
+    end,
+    __call = function()
+        return with_listen(info())
+    end,
+    __serialize = function()
+        return with_listen(info())
+    end,
+    __pairs = function()
+        return pairs(with_listen(info()))
+    end,
+})
+
+box.runtime = {
+    info = function()
+        return {lua = ladon.memory(), used = ladon.memory(), maxalloc = ladon.memory_max()}
+    end,
+}
+
+box.ctl = {
+    wait_rw = function(timeout)
+        local stop = timeout and ladon.clock(1) + timeout
+        while box.info.ro do
+            if stop and ladon.clock(1) >= stop then
+                box.error(box.error.TIMEOUT)
+            end
+            ladon.fiber_wait(0.01)
+        end
+    end,
+    wait_ro = function(timeout)
+        local stop = timeout and ladon.clock(1) + timeout
+        while not box.info.ro do
+            if stop and ladon.clock(1) >= stop then
+                box.error(box.error.TIMEOUT)
+            end
+            ladon.fiber_wait(0.01)
+        end
+    end,
+    on_shutdown = absent('box.ctl.on_shutdown'),
+    on_schema_init = absent('box.ctl.on_schema_init'),
+    promote = absent('box.ctl.promote'),
+}
+
+box.internal = {
+    schema_version = ladon.schema_version,
+}
+
+-- The end of the process waits for nothing: what was acknowledged is in the log.
+function os.exit(code)
+    if code == nil or code == true then
+        code = 0
+    elseif code == false then
+        code = 1
+    end
+    io.stdout:flush()
+    ladon.exit(code)
+end
+
+-- The program's file, as `tarantool FILE ARGUMENTS` runs it.
+ladon.registry['ladon.program'] = function(file, ...)
+    arg = {[0] = file, ...}
+    local text, why
+    if file == '-' then
+        text = io.read('*a')
+    else
+        local opened
+        opened, why = io.open(file, 'rb')
+        if opened == nil then
+            error(why, 0)
+        end
+        text = opened:read('*a')
+        opened:close()
+    end
+    -- A first line for the shell; its line counts.
+    text = text:gsub('^#[^\n]*', '')
+    local chunk
+    chunk, why = loadstring(text, '@' .. file)
+    if chunk == nil then
+        error(why, 0)
+    end
+    chunk(...)
+end

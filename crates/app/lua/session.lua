@@ -1,0 +1,216 @@
+-- box.session, and what runs when a client calls something
+-- (https://www.tarantool.io/en/doc/latest/reference/reference_lua/box_session/).
+local ladon = ...
+
+local ADMIN = 1
+
+-- The session of each fiber that serves a client.
+local current = setmetatable({}, {__mode = 'k'})
+-- What programs keep of sessions, by their numbers.
+local storages = {}
+
+-- Runs a function as admin, whoever asks.
+local function finish_as(user, is_ok, ...)
+    ladon.set_user(user)
+    if not is_ok then
+        error((...), 0)
+    end
+    return ...
+end
+
+function ladon.as_admin(func, ...)
+    local user = ladon.user()
+    if user == ADMIN then
+        return func(...)
+    end
+    ladon.set_user(ADMIN)
+    return finish_as(user, pcall(func, ...))
+end
+
+local function of_fiber()
+    return current[ladon.fiber_self()]
+end
+
+local function user_named(name)
+    local found = ladon.as_admin(function()
+        return box.space._user.index.name:get({name})
+    end)
+    if found == nil then
+        box.error(box.error.NO_SUCH_USER, name)
+    end
+    return found
+end
+ladon.user_named = user_named
+
+local function name_of(user)
+    local found = ladon.as_admin(function()
+        return box.space._user:get({user})
+    end)
+    return found and found[3]
+end
+
+local session = {}
+
+function session.id()
+    local of = of_fiber()
+    return of and of.id or 1
+end
+
+function session.exists(id)
+    local of = of_fiber()
+    return of ~= nil and of.id == id or id == 1
+end
+
+function session.uid()
+    local of = of_fiber()
+    return of and of.user or ADMIN
+end
+
+function session.euid()
+    return ladon.user()
+end
+
+function session.user()
+    return name_of(session.uid())
+end
+
+function session.effective_user()
+    return name_of(ladon.user())
+end
+
+function session.type()
+    return of_fiber() and 'binary' or 'background'
+end
+
+function session.peer()
+    local of = of_fiber()
+    return of and of.peer or nil
+end
+
+function session.sync()
+    return 0
+end
+
+function session.fd()
+    return -1
+end
+
+function session.su(name, func, ...)
+    local id = type(name) == 'number' and name or user_named(name)[1]
+    local before = ladon.user()
+    if before ~= ADMIN and before ~= id then
+        box.error(box.error.ACCESS_DENIED, 'Su', 'user', name, session.effective_user())
+    end
+    ladon.set_user(id)
+    if func == nil then
+        return
+    end
+    return finish_as(before, pcall(func, ...))
+end
+
+setmetatable(session, {
+    __index = function(_, key)
+        if key == 'storage' then
+            local id = session.id()
+            storages[id] = storages[id] or {}
+            return storages[id]
+        end
+    end,
+})
+
+box.session = session
+
+-- Finds a function by its name, as in `a.b.c` or `a.b:c`; returns the object for the latter.
+local function find(name)
+    local path, method = name:match('^([^:]*):(.*)$')
+    local value = _G
+    for part in (path or name):gmatch('[^%.]+') do
+        local kind = type(value)
+        if kind ~= 'table' and kind ~= 'cdata' and kind ~= 'userdata' then
+            return nil
+        end
+        value = value[part]
+        if value == nil then
+            return nil
+        end
+    end
+    if method == nil then
+        return value
+    end
+    local kind = type(value)
+    if kind ~= 'table' and kind ~= 'cdata' and kind ~= 'userdata' then
+        return nil
+    end
+    return value[method], value, true
+end
+
+local function is_callable(value)
+    if type(value) == 'function' then
+        return true
+    end
+    local mt = getmetatable(value)
+    return type(mt) == 'table' and type(mt.__call) == 'function'
+end
+
+-- Functions with a body of their own, by name: the version of the schema and the function.
+local bodies = {}
+
+local function body_of(name)
+    local version = ladon.schema_version()
+    local kept = bodies[name]
+    if kept ~= nil and kept.version == version then
+        return kept.func
+    end
+    local found = ladon.as_admin(function()
+        return box.space._func.index.name:get({name})
+    end)
+    local text = found and found[6]
+    local func
+    if type(text) == 'string' and text ~= '' then
+        local chunk, why = loadstring('return ' .. text, '@' .. name)
+        if chunk == nil then
+            error(why, 0)
+        end
+        func = chunk()
+    end
+    bodies[name] = {version = version, func = func}
+    return func
+end
+ladon.body_of = body_of
+
+local function run(is_eval, name, ...)
+    if is_eval then
+        local chunk, why = loadstring(name, '=eval')
+        if chunk == nil then
+            error(why, 0)
+        end
+        return chunk(...)
+    end
+    local func = body_of(name)
+    if func ~= nil then
+        return func(...)
+    end
+    local object, has_object
+    func, object, has_object = find(name)
+    if func == nil or not is_callable(func) then
+        box.error(box.error.NO_SUCH_PROC, name)
+    end
+    if has_object then
+        return func(object, ...)
+    end
+    return func(...)
+end
+
+local function finish(is_ok, ...)
+    ladon.end_request()
+    if not is_ok then
+        error((...), 0)
+    end
+    return ...
+end
+
+ladon.registry['ladon.call'] = function(is_eval, name, id, peer, ...)
+    ladon.begin_request('main')
+    current[ladon.fiber_self()] = {id = id, peer = peer, user = ladon.user()}
+    return finish(pcall(run, is_eval, name, ...))
+end

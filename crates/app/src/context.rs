@@ -1,0 +1,165 @@
+//! What the functions that Lua calls share.
+
+use crate::host::{Data, Host, Ran};
+use crate::stack::State;
+use crate::values::Types;
+use ladon_fibers::{FiberId, Scheduler};
+use ladon_iproto::client::{Reply, write_request};
+use ladon_iproto::request::Request;
+use ladon_kernel::program::Failed;
+use mlua::ffi::*;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::time::Instant;
+
+/// A fiber's part of the context: what it has beside its stack.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    /// Whose rights it has.
+    pub(crate) user: u32,
+    /// What it has seen or written is in the log up to here.
+    pub(crate) depends: u64,
+    /// It has a transaction.
+    pub(crate) in_transaction: bool,
+}
+
+/// Number of the user that programs run as.
+pub(crate) const ADMIN: u32 = 1;
+
+const NEW_SEAT: Seat = Seat { user: ADMIN, depends: 0, in_transaction: false };
+
+/// What the functions that Lua calls share. It is one thread's; no borrow of a cell lives across a
+/// call into Lua or a switch of fibers.
+pub(crate) struct Context {
+    pub(crate) types: Cell<Types>,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) data: RefCell<Option<Box<dyn Data>>>,
+    pub(crate) host: RefCell<Box<dyn Host>>,
+    pub(crate) seats: RefCell<HashMap<FiberId, Seat>>,
+    /// Buffers that are not in use.
+    pub(crate) buffers: RefCell<Vec<Vec<u8>>>,
+    pub(crate) began: Instant,
+    /// How the program ends, once it does.
+    pub(crate) exit: Cell<Option<i32>>,
+}
+
+/// Buffers that are kept, and the longest of them.
+const BUFFERS_MAX: usize = 64;
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+
+impl Context {
+    pub(crate) fn new(host: Box<dyn Host>, fibers_max: usize) -> Context {
+        Context {
+            types: Cell::default(),
+            scheduler: Scheduler::new(fibers_max),
+            data: RefCell::default(),
+            host: RefCell::new(host),
+            seats: RefCell::default(),
+            buffers: RefCell::default(),
+            began: Instant::now(),
+            exit: Cell::new(None),
+        }
+    }
+
+    /// The context of a function that Lua calls.
+    ///
+    /// # Safety
+    /// Its first upvalue is the context, which lives as long as the state.
+    pub(crate) unsafe fn of<'a>(state: State) -> &'a Context {
+        // SAFETY: As promised.
+        unsafe { &*lua_touserdata(state, lua_upvalueindex(1)).cast::<Context>() }
+    }
+
+    /// Nanoseconds since the start.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.began.elapsed().as_nanos() as u64
+    }
+
+    pub(crate) fn take_buffer(&self) -> Vec<u8> {
+        self.buffers.borrow_mut().pop().unwrap_or_default()
+    }
+
+    pub(crate) fn give_buffer(&self, mut buffer: Vec<u8>) {
+        let mut buffers = self.buffers.borrow_mut();
+        if buffers.len() < BUFFERS_MAX && buffer.capacity() <= BUFFER_BYTES_MAX {
+            buffer.clear();
+            buffers.push(buffer);
+        }
+    }
+
+    /// The running fiber's part.
+    pub(crate) fn seat(&self) -> Seat {
+        let current = self.scheduler.current();
+        self.seats.borrow().get(&current).copied().unwrap_or(NEW_SEAT)
+    }
+
+    pub(crate) fn change_seat(&self, change: impl FnOnce(&mut Seat)) {
+        let current = self.scheduler.current();
+        change(self.seats.borrow_mut().entry(current).or_insert(NEW_SEAT));
+    }
+
+    /// The running fiber is over: its transaction, if it has one, is taken back.
+    pub(crate) fn leave_seat(&self) {
+        let current = self.scheduler.current();
+        if self.seat().in_transaction {
+            let mut reply = self.take_buffer();
+            // What was never committed has no error to tell.
+            let _ = self.request(&Request::Rollback, &mut reply);
+            self.give_buffer(reply);
+        }
+        self.seats.borrow_mut().remove(&current);
+    }
+
+    /// Runs a request and waits, if it must, until it is answered. `reply` has the packet then,
+    /// without its length. In a transaction, it is one of its stream.
+    ///
+    /// # Errors
+    /// There is no data yet.
+    pub(crate) fn request(
+        &self,
+        request: &Request<'_>,
+        reply: &mut Vec<u8>,
+    ) -> Result<(), Failed> {
+        let seat = self.seat();
+        let is_about_stream = matches!(request, Request::Begin(_));
+        let stream = match seat.in_transaction || is_about_stream {
+            true => self.scheduler.current(),
+            false => 0,
+        };
+        let mut packet = self.take_buffer();
+        write_request(&mut packet, 0, stream, request);
+        let depends = loop {
+            reply.clear();
+            let ran = match &mut *self.data.borrow_mut() {
+                Some(data) => data.run(seat.user, &packet, reply),
+                None => return Err(not_configured()),
+            };
+            match ran {
+                Ran::Replied { depends } => break depends,
+                Ran::Again { after_ms: 0 } => self.scheduler.give_way(),
+                Ran::Again { after_ms } => {
+                    self.scheduler.wait(Some(self.now_ns() + after_ms * 1_000_000));
+                }
+            }
+        };
+        self.give_buffer(packet);
+        // The length.
+        reply.drain(..5.min(reply.len()));
+        self.change_seat(|seat| seat.depends = seat.depends.max(depends));
+        Ok(())
+    }
+}
+
+/// The error of a reply, if it is one.
+pub(crate) fn failed(reply: &Reply<'_>) -> Option<Failed> {
+    let code = reply.error_code()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let class = reply.stack.first().map_or("ClientError".to_owned(), |it| text(it.class));
+    Some(Failed { code, message: text(reply.error.unwrap_or_default()), class })
+}
+
+/// `ER_UNSUPPORTED`'s relative: box was asked for something before `box.cfg`.
+pub(crate) fn not_configured() -> Failed {
+    let message = "Please call box.cfg{} first".to_owned();
+    Failed { code: 0, message, class: "LuajitError".to_owned() }
+}

@@ -1,0 +1,69 @@
+//! What the machine asks of the server that it lives in.
+
+
+/// How a packet ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ran {
+    /// Its reply was appended. It may be shown when the log has come as far as this position.
+    Replied {
+        /// A position of the log.
+        depends: u64,
+    },
+    /// Nothing is to be said yet: it runs again after so many milliseconds; 0 for at once, behind
+    /// what else there is to do.
+    Again {
+        /// Milliseconds.
+        after_ms: u64,
+    },
+}
+
+/// The data, as a program reaches it.
+pub trait Data {
+    /// Runs one packet of IPROTO, with its length in front, by the rights of `user` (Tarantool's
+    /// number: 0 guest, 1 admin), and appends the reply.
+    fn run(&mut self, user: u32, packet: &[u8], reply: &mut Vec<u8>) -> Ran;
+
+    /// Passes on what packets have left: the log's records, garbage, answers to waiting clients.
+    /// Called after each turn, and before the thread sleeps.
+    fn settle(&mut self);
+
+    /// The version of the spaces' definitions.
+    fn schema_version(&self) -> u64;
+}
+
+/// One option of `box.cfg`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Setting {
+    /// A text.
+    Text(String),
+    /// A number.
+    Number(f64),
+    /// A switch.
+    Switch(bool),
+}
+
+/// The process that a program runs in.
+pub trait Host {
+    /// `box.cfg`: starts the server with these settings, or changes those of the one that runs.
+    /// Returns the data if it was started by this.
+    ///
+    /// # Errors
+    /// Why a setting cannot be as asked.
+    fn configure(&mut self, options: &[(String, Setting)]) -> Result<Option<Box<dyn Data>>, String>;
+
+    /// Writes one line of the program's log; `level` is Tarantool's (2 error, 3 crit, 4 warn,
+    /// 5 info, 6 verbose, 7 debug).
+    fn log(&mut self, level: u8, text: &str);
+
+    /// Begins to make a checkpoint.
+    ///
+    /// # Errors
+    /// Why none can be made now.
+    fn begin_checkpoint(&mut self) -> Result<(), String>;
+
+    /// What has become of the checkpoint that was begun; `None` while it is being made.
+    fn checkpoint(&mut self) -> Option<Result<(), String>>;
+
+    /// Whether the process is to end.
+    fn is_stopping(&self) -> bool;
+}

@@ -1,0 +1,35 @@
+//! The application's virtual machine: Lua programs as Tarantool runs them, on LuaJIT.
+//!
+//! ```text
+//!   other threads ── Request ──> Inbox ──> a fiber calls the function ──> Answer
+//!                                             │ box.space.x:get(1)
+//!                                             └──> a packet of IPROTO ──> Data (the server)
+//! ```
+//!
+//! [`Vm`] runs one program on one thread: `init.lua`, its fibers, and what clients call. Everything
+//! that box does with data is a request of IPROTO that [`Data`] runs in this process, so a program
+//! has the semantics, the rights and the errors that a client has. The functions of `lua/*.lua` are
+//! built on the natives of `natives/`.
+//!
+//! # Invariants
+//!
+//! - **A fiber has a C stack of its own** (`ladon-fibers`), so it may wait anywhere: inside `pcall`,
+//!   `require`, a comparison of `table.sort`, a metamethod. Stacks are switched only where a native
+//!   asks for it, never while LuaJIT records a trace or finalizes a value (`natives/fibers.rs`).
+//! - **Errors of Lua skip Rust frames.** A native owns nothing that has to be dropped while it calls
+//!   anything that may raise one.
+//! - **Nothing is borrowed across a switch** or a call into Lua: the [`Data`] least of all.
+
+mod context;
+mod host;
+mod inbox;
+mod memory;
+mod natives;
+mod serve;
+mod stack;
+mod values;
+mod vm;
+
+pub use host::{Data, Host, Ran, Setting};
+pub use inbox::{Inbox, REQUESTS_MAX};
+pub use vm::{Program, Vm, VmOptions};

@@ -1,0 +1,407 @@
+//! What `box.lua` is built on: requests of IPROTO, asked of the server that this is.
+
+use super::{Native, raise_failed, raise_text, uint};
+use crate::context::{Context, failed};
+use crate::stack::{State, bytes};
+use crate::values::{Types, ValueError};
+use ladon_iproto::client::Reply;
+use ladon_iproto::request::{
+    Begin, Call, Delete, IndexRef, Put, Request, Select, SpaceRef, Update, Upsert,
+};
+use ladon_msgpack::{read_array, take};
+use ladon_kernel::program::Failed;
+use mlua::ffi::*;
+use std::ffi::c_int;
+
+pub(super) const NATIVES: &[Native] = &[
+    (c"select", select),
+    (c"get", get),
+    (c"put", put),
+    (c"update", update),
+    (c"delete", delete),
+    (c"upsert", upsert),
+    (c"call", call),
+    (c"begin", begin),
+    (c"commit", commit),
+    (c"rollback", rollback),
+    (c"in_transaction", in_transaction),
+    (c"schema_version", schema_version),
+];
+
+/// Lua counts fields from 1.
+const INDEX_BASE: u32 = 1;
+
+/// Why a request has no values.
+enum Refused {
+    Failed(Failed),
+    Value(ValueError),
+}
+
+impl From<ValueError> for Refused {
+    fn from(error: ValueError) -> Refused {
+        Refused::Value(error)
+    }
+}
+
+impl From<Failed> for Refused {
+    fn from(failed: Failed) -> Refused {
+        Refused::Failed(failed)
+    }
+}
+
+/// Raises what a request was refused for.
+///
+/// # Safety
+/// As for [`crate::stack`]; the caller owns nothing else that has to be dropped.
+unsafe fn raise(state: State, refused: Refused) -> c_int {
+    // SAFETY: As promised.
+    unsafe {
+        match refused {
+            Refused::Failed(failed) => raise_failed(state, failed),
+            Refused::Value(ValueError(text)) => raise_text(state, text),
+        }
+    }
+}
+
+/// Values of Lua as MessagePack, one behind the other.
+struct Encoded<'t> {
+    buffer: Vec<u8>,
+    ends: [usize; 3],
+    /// The native's first argument, if it is a text. It stays on the stack meanwhile.
+    text: &'t [u8],
+}
+
+impl<'t> Encoded<'t> {
+    /// The values at these indices; 0 for none.
+    unsafe fn of(
+        state: State,
+        context: &Context,
+        indices: [c_int; 3],
+    ) -> Result<Encoded<'t>, ValueError> {
+        // SAFETY: As promised by the caller. A number is left as it is.
+        let text = match unsafe { lua_type(state, 1) } {
+            LUA_TSTRING => unsafe { bytes(state, 1) }.unwrap_or_default(),
+            _ => &[],
+        };
+        let mut encoded = Encoded { buffer: context.take_buffer(), ends: [0; 3], text };
+        let types = context.types.get();
+        for (index, end) in indices.into_iter().zip(&mut encoded.ends) {
+            if index != 0 {
+                // SAFETY: As promised by the caller.
+                unsafe { types.encode(state, index, &mut encoded.buffer) }?;
+            }
+            *end = encoded.buffer.len();
+        }
+        Ok(encoded)
+    }
+
+    fn get(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.buffer[start..self.ends[at]]
+    }
+}
+
+/// What a native does with the values of a reply.
+#[derive(Clone, Copy)]
+enum Show {
+    /// Pushes a table of tuples of a space.
+    Tuples(u32),
+    /// Pushes the tuple, or nil; more than one are an error.
+    Tuple(u32),
+    /// Pushes all values.
+    Values,
+    Nothing,
+}
+
+/// Asks, and pushes what the reply has. Returns how many values were pushed.
+unsafe fn ask(
+    state: State,
+    context: &Context,
+    indices: [c_int; 3],
+    request: impl for<'a> Fn(&'a Encoded<'a>) -> Request<'a>,
+    show: Show,
+) -> c_int {
+    let done = (|| {
+        // SAFETY: As promised by the caller.
+        let encoded = unsafe { Encoded::of(state, context, indices) }?;
+        let mut reply = context.take_buffer();
+        let asked = context.request(&request(&encoded), &mut reply);
+        context.give_buffer(encoded.buffer);
+        asked?;
+        Ok::<_, Refused>(reply)
+    })();
+    let reply = match done {
+        Ok(reply) => reply,
+        // SAFETY: Nothing else is owned here.
+        Err(refused) => return unsafe { raise(state, refused) },
+    };
+    // SAFETY: As promised by the caller.
+    let shown = unsafe { show_reply(state, &context.types.get(), &reply, show) };
+    context.give_buffer(reply);
+    match shown {
+        Ok(count) => count,
+        // SAFETY: Nothing else is owned here.
+        Err(refused) => unsafe { raise(state, refused) },
+    }
+}
+
+unsafe fn show_reply(
+    state: State,
+    types: &Types,
+    reply: &[u8],
+    show: Show,
+) -> Result<c_int, Refused> {
+    let reply = Reply::decode(reply).map_err(ValueError::from)?;
+    if let Some(failed) = failed(&reply) {
+        return Err(failed.into());
+    }
+    let mut data = reply.data.unwrap_or(&[0x90]);
+    let count = read_array(&mut data).map_err(ValueError::from)?;
+    // SAFETY: As promised by the caller; room is made on the stack.
+    unsafe {
+        if lua_checkstack(state, 8) == 0 {
+            return Err(ValueError("the stack has no room".to_owned()).into());
+        }
+        match show {
+            Show::Nothing => Ok(0),
+            Show::Tuples(space) => {
+                lua_createtable(state, count.min(1 << 20) as c_int, 0);
+                for at in 1..=count {
+                    let tuple = take(&mut data).map_err(ValueError::from)?;
+                    types.push_tuple(state, tuple, space);
+                    lua_rawseti_(state, -2, at as c_int);
+                }
+                Ok(1)
+            }
+            Show::Tuple(_) if count == 0 => {
+                lua_pushnil(state);
+                Ok(1)
+            }
+            Show::Tuple(_) if count > 1 => Err(more_than_one().into()),
+            Show::Tuple(space) => {
+                let tuple = take(&mut data).map_err(ValueError::from)?;
+                types.push_tuple(state, tuple, space);
+                Ok(1)
+            }
+            Show::Values => {
+                for _ in 0..count {
+                    push_shown(state, types, &mut data)?;
+                }
+                Ok(count as c_int)
+            }
+        }
+    }
+}
+
+/// Pushes a value; an array as a tuple: what box's methods return.
+unsafe fn push_shown(state: State, types: &Types, data: &mut &[u8]) -> Result<(), ValueError> {
+    // SAFETY: As promised by the caller.
+    unsafe {
+        if lua_checkstack(state, 8) == 0 {
+            return Err(ValueError("the stack has no room".to_owned()));
+        }
+        match ladon_iproto::request::is_array(data) {
+            true => types.push_tuple(state, take(data)?, 0),
+            false => types.push(state, data)?,
+        }
+    }
+    Ok(())
+}
+
+/// `ER_MORE_THAN_ONE_TUPLE`.
+fn more_than_one() -> Failed {
+    let message = "Get() doesn't support partial keys and non-unique indexes".to_owned();
+    Failed { code: 41, message, class: "ClientError".to_owned() }
+}
+
+/// `select(space, index, iterator, offset, limit, key, after) -> table of tuples`; `after` is a
+/// tuple or nil.
+unsafe extern "C-unwind" fn select(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let (space, index, iterator) = (uint(state, 1), uint(state, 2), uint(state, 3));
+        let (offset, limit) = (uint(state, 4), uint(state, 5));
+        let has_after = lua_type(state, 7) > LUA_TNIL;
+        let after = if has_after { 7 } else { 0 };
+        let request = request_of(|it: &Encoded| {
+            select_of(it, (space, index), iterator, (offset, limit), has_after)
+        });
+        ask(state, context, [6, after, 0], request, Show::Tuples(space))
+    }
+}
+
+/// A closure whose result borrows from its argument.
+fn request_of<F: for<'a> Fn(&'a Encoded<'a>) -> Request<'a>>(request: F) -> F {
+    request
+}
+
+fn select_of<'a>(
+    encoded: &'a Encoded<'_>,
+    (space, index): (u32, u32),
+    iterator: u32,
+    (offset, limit): (u32, u32),
+    has_after: bool,
+) -> Request<'a> {
+    Request::Select(Select {
+        space: SpaceRef::Id(space),
+        index: IndexRef::Id(index),
+        iterator,
+        offset,
+        limit,
+        key: encoded.get(0),
+        fetch_position: false,
+        after_position: None,
+        after_tuple: has_after.then(|| encoded.get(1)),
+    })
+}
+
+/// `get(space, index, key) -> tuple or nil`.
+unsafe extern "C-unwind" fn get(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let of = (uint(state, 1), uint(state, 2));
+        let request = request_of(|it: &Encoded| select_of(it, of, 0, (0, 2), false));
+        ask(state, context, [3, 0, 0], request, Show::Tuple(of.0))
+    }
+}
+
+/// `put(space, tuple, replaces) -> tuple`.
+unsafe extern "C-unwind" fn put(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let (space, replaces) = (uint(state, 1), lua_toboolean(state, 3) != 0);
+        let request = request_of(|it: &Encoded| {
+            let put = Put { space: SpaceRef::Id(space), tuple: it.get(0) };
+            if replaces { Request::Replace(put) } else { Request::Insert(put) }
+        });
+        ask(state, context, [2, 0, 0], request, Show::Tuple(space))
+    }
+}
+
+/// `update(space, index, key, operations) -> tuple or nil`.
+unsafe extern "C-unwind" fn update(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let (space, index) = (uint(state, 1), uint(state, 2));
+        let request = request_of(|it: &Encoded| {
+            Request::Update(Update {
+                space: SpaceRef::Id(space),
+                index: IndexRef::Id(index),
+                index_base: INDEX_BASE,
+                key: it.get(0),
+                operations: it.get(1),
+            })
+        });
+        ask(state, context, [3, 4, 0], request, Show::Tuple(space))
+    }
+}
+
+/// `delete(space, index, key) -> tuple or nil`.
+unsafe extern "C-unwind" fn delete(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let (space, index) = (uint(state, 1), uint(state, 2));
+        let request = request_of(|it: &Encoded| {
+            let (space, index) = (SpaceRef::Id(space), IndexRef::Id(index));
+            Request::Delete(Delete { space, index, key: it.get(0) })
+        });
+        ask(state, context, [3, 0, 0], request, Show::Tuple(space))
+    }
+}
+
+/// `upsert(space, tuple, operations)`.
+unsafe extern "C-unwind" fn upsert(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let space = uint(state, 1);
+        let request = request_of(|it: &Encoded| {
+            Request::Upsert(Upsert {
+                space: SpaceRef::Id(space),
+                index_base: INDEX_BASE,
+                tuple: it.get(0),
+                operations: it.get(1),
+            })
+        });
+        ask(state, context, [2, 3, 0], request, Show::Nothing)
+    }
+}
+
+/// `call(name, arguments) -> values`: a method of a space or of an index by its name.
+unsafe extern "C-unwind" fn call(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let request = request_of(|it: &Encoded| {
+            Request::Call(Call { name: it.text, arguments: it.get(0) })
+        });
+        ask(state, context, [2, 0, 0], request, Show::Values)
+    }
+}
+
+/// `begin()`.
+unsafe extern "C-unwind" fn begin(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let begin = request_of(|_: &Encoded| Request::Begin(Begin::default()));
+        let count = ask(state, context, [0; 3], begin, Show::Nothing);
+        context.change_seat(|seat| seat.in_transaction = true);
+        count
+    }
+}
+
+/// `commit()`. The transaction is over, whatever comes of it.
+unsafe extern "C-unwind" fn commit(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe { end_transaction(state, Request::Commit(None)) }
+}
+
+/// `rollback()`.
+unsafe extern "C-unwind" fn rollback(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe { end_transaction(state, Request::Rollback) }
+}
+
+unsafe fn end_transaction(state: State, request: Request<'_>) -> c_int {
+    // SAFETY: As promised by the callers.
+    unsafe {
+        let context = Context::of(state);
+        let mut reply = context.take_buffer();
+        let asked = context.request(&request, &mut reply);
+        context.change_seat(|seat| seat.in_transaction = false);
+        let done = asked.map_err(Refused::from).and_then(|()| {
+            show_reply(state, &context.types.get(), &reply, Show::Nothing)
+        });
+        context.give_buffer(reply);
+        match done {
+            Ok(count) => count,
+            Err(refused) => raise(state, refused),
+        }
+    }
+}
+
+/// `in_transaction() -> boolean`.
+unsafe extern "C-unwind" fn in_transaction(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe { lua_pushboolean(state, c_int::from(Context::of(state).seat().in_transaction)) };
+    1
+}
+
+/// `schema_version() -> number`, nil before `box.cfg`.
+unsafe extern "C-unwind" fn schema_version(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let version = Context::of(state).data.borrow().as_ref().map(|data| data.schema_version());
+        match version {
+            Some(version) => lua_pushnumber(state, version as f64),
+            None => lua_pushnil(state),
+        }
+    }
+    1
+}

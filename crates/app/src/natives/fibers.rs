@@ -1,0 +1,153 @@
+//! What `fiber.lua` is built on.
+
+use super::{Native, raise_text};
+use crate::context::Context;
+use crate::stack::State;
+use ladon_fibers::Woken;
+use mlua::ffi::*;
+use std::ffi::c_int;
+
+pub(super) const NATIVES: &[Native] = &[
+    (c"spawn", spawn),
+    (c"wait", wait),
+    (c"wake", wake),
+    (c"give_way", give_way),
+    (c"current", current),
+    (c"switches", switches),
+    (c"user", user),
+    (c"set_user", set_user),
+];
+
+unsafe extern "C-unwind" {
+    /// LuaJIT's `luaJIT_setmode` (<https://luajit.org/ext_c_api.html>), which `mlua` leaves out.
+    fn luaJIT_setmode(state: State, index: c_int, mode: c_int) -> c_int;
+}
+
+/// No mode that there is: all that the call does is to end a trace that is being recorded, and to
+/// raise an error inside a finalizer. Stacks must not be switched in either.
+const NO_MODE: c_int = 0x0e;
+
+/// Makes it safe to leave this stack.
+///
+/// # Safety
+/// As for [`crate::stack`]; called from Lua.
+pub(super) unsafe fn before_switch(state: State) {
+    // SAFETY: As promised.
+    unsafe { luaJIT_setmode(state, 0, NO_MODE) };
+}
+
+/// `spawn(function, at_once) -> number`: a new fiber calls the function.
+unsafe extern "C-unwind" fn spawn(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let at_once = lua_toboolean(state, 2) != 0;
+        if at_once {
+            before_switch(state);
+        }
+        let thread = lua_newthread(state);
+        lua_pushvalue(state, 1);
+        lua_xmove(state, thread, 1);
+        let anchor = luaL_ref(state, LUA_REGISTRYINDEX);
+        let (of, user) = (&raw const *context, context.seat().user);
+        let body = Box::new(move || {
+            // The context outlives its fibers.
+            let context = &*of;
+            context.change_seat(|seat| seat.user = user);
+            // The function catches errors itself; what comes here is one of memory.
+            lua_pcall(thread, 0, 0, 0);
+            context.leave_seat();
+            luaL_unref(thread, LUA_REGISTRYINDEX, anchor);
+        });
+        let started = match at_once {
+            true => context.scheduler.start(body),
+            false => context.scheduler.queue(body),
+        };
+        match started {
+            Ok(id) => {
+                lua_pushnumber(state, id as f64);
+                1
+            }
+            Err(error) => {
+                luaL_unref(state, LUA_REGISTRYINDEX, anchor);
+                raise_text(state, error.to_string())
+            }
+        }
+    }
+}
+
+/// `wait(seconds or nil) -> boolean`: whether it was woken, and not by time.
+unsafe extern "C-unwind" fn wait(state: State) -> c_int {
+    /// As long as no program waits.
+    const SECONDS_MAX: f64 = 1e9;
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        before_switch(state);
+        let deadline = match lua_type(state, 1) {
+            LUA_TNUMBER => {
+                let seconds = lua_tonumber(state, 1).clamp(0.0, SECONDS_MAX);
+                Some(context.now_ns() + (seconds * 1e9) as u64)
+            }
+            _ => None,
+        };
+        let woken = context.scheduler.wait(deadline);
+        lua_pushboolean(state, c_int::from(woken == Woken::Called));
+    }
+    1
+}
+
+/// `wake(number) -> boolean`: whether the fiber waited.
+unsafe extern "C-unwind" fn wake(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let woken = Context::of(state).scheduler.wake(lua_tonumber(state, 1) as u64);
+        lua_pushboolean(state, c_int::from(woken));
+    }
+    1
+}
+
+/// `give_way()`: behind those that are ready.
+unsafe extern "C-unwind" fn give_way(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        before_switch(state);
+        Context::of(state).scheduler.give_way();
+    }
+    0
+}
+
+/// `current() -> number`.
+unsafe extern "C-unwind" fn current(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe { lua_pushnumber(state, Context::of(state).scheduler.current() as f64) };
+    1
+}
+
+/// `switches(number) -> number`, 0 of a fiber that is over.
+unsafe extern "C-unwind" fn switches(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let of = lua_tonumber(state, 1) as u64;
+        let count = Context::of(state).scheduler.switches(of).unwrap_or(0);
+        lua_pushnumber(state, count as f64);
+    }
+    1
+}
+
+/// `user() -> number`: whose rights the fiber has.
+unsafe extern "C-unwind" fn user(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe { lua_pushnumber(state, f64::from(Context::of(state).seat().user)) };
+    1
+}
+
+/// `set_user(number)`.
+unsafe extern "C-unwind" fn set_user(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let user = super::uint(state, 1);
+        Context::of(state).change_seat(|seat| seat.user = user);
+    }
+    0
+}

@@ -1,0 +1,175 @@
+//! A client's request: the function is called in a fiber of its own, and what it returns or raises
+//! is the answer.
+
+use crate::context::Context;
+use crate::stack::{State, bytes, push_bytes};
+use crate::values::{Types, ValueError};
+use ladon_kernel::program::{Answer, Failed, Kind, Request, Returned};
+use ladon_msgpack::{read_array, write};
+use mlua::ffi::*;
+use std::ffi::c_int;
+
+/// Runs a request on a Lua thread of its own, in the running fiber.
+///
+/// # Safety
+/// As for [`crate::stack`]; `main` is the context's state, and nothing else runs on `thread`.
+pub(crate) unsafe fn serve(context: &Context, thread: State, request: &Request) -> Answer {
+    context.change_seat(|seat| seat.user = request.user);
+    // SAFETY: As promised.
+    let mut result = unsafe { call(context, thread, request) };
+    if context.seat().in_transaction {
+        context.leave_seat();
+        let message = "Transaction is active at return from function".to_owned();
+        result = result
+            .and(Err(Failed { code: 30, message, class: "ClientError".to_owned() }));
+    }
+    Answer { result, depends: context.seat().depends }
+}
+
+unsafe fn call(context: &Context, thread: State, request: &Request) -> Result<Returned, Failed> {
+    let types = context.types.get();
+    // SAFETY: As promised by the caller. What may raise an error runs in protected calls.
+    unsafe {
+        let mut frame = Frame { types, request, failed: None };
+        lua_pushcclosure(thread, enter, 0);
+        lua_pushlightuserdata(thread, (&raw mut frame).cast());
+        let status = lua_pcall(thread, 1, LUA_MULTRET, 0);
+        if let Some(ValueError(text)) = frame.failed.take() {
+            lua_settop(thread, 0);
+            return Err(of_lua(text));
+        }
+        if status != LUA_OK {
+            let failed = failed_of(thread);
+            lua_settop(thread, 0);
+            return Err(failed);
+        }
+        let mut returned = Returned { values: Vec::new(), count: 0 };
+        let encoded = encode(&types, thread, request.kind, &mut returned);
+        lua_settop(thread, 0);
+        encoded.map_err(|ValueError(text)| of_lua(text))?;
+        Ok(returned)
+    }
+}
+
+/// What [`enter`] gets.
+struct Frame<'r> {
+    types: Types,
+    request: &'r Request,
+    failed: Option<ValueError>,
+}
+
+/// Calls `ladon.call(kind, name, arguments...)`. Errors of the arguments are left in the frame.
+unsafe extern "C-unwind" fn enter(state: State) -> c_int {
+    // SAFETY: The frame is on the stack of who has called this; nothing here owns memory.
+    unsafe {
+        let frame = lua_touserdata(state, 1).cast::<Frame<'_>>();
+        lua_settop(state, 0);
+        let request = (*frame).request;
+        lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.call".as_ptr());
+        lua_pushboolean(state, c_int::from(request.kind == Kind::Eval));
+        push_bytes(state, &request.name);
+        lua_pushnumber(state, request.session as f64);
+        push_bytes(state, request.peer.as_bytes());
+        let mut input = request.arguments.as_slice();
+        let count = if input.is_empty() { 0 } else { read_array(&mut input).unwrap_or(0) };
+        for _ in 0..count {
+            if lua_checkstack(state, 8) == 0 {
+                (*frame).failed = Some(ValueError("too many arguments".to_owned()));
+                return 0;
+            }
+            if let Err(error) = push_argument(&(*frame).types, state, &mut input) {
+                (*frame).failed = Some(error);
+                return 0;
+            }
+        }
+        lua_call(state, count as c_int + 4, LUA_MULTRET);
+        lua_gettop(state)
+    }
+}
+
+unsafe fn push_argument(
+    types: &Types,
+    state: State,
+    input: &mut &[u8],
+) -> Result<(), ValueError> {
+    // SAFETY: As promised by the caller.
+    unsafe { types.push(state, input) }
+}
+
+/// Appends what the function has returned.
+unsafe fn encode(
+    types: &Types,
+    state: State,
+    kind: Kind,
+    returned: &mut Returned,
+) -> Result<(), ValueError> {
+    // SAFETY: As promised by the caller.
+    unsafe {
+        let count = lua_gettop(state);
+        let out = &mut returned.values;
+        if kind == Kind::Call16 && count == 1 && lua_type(state, 1) == LUA_TTABLE {
+            returned.count = encode_tuples(types, state, out)?;
+            return Ok(());
+        }
+        for at in 1..=count {
+            let is_row = lua_type(state, at) == LUA_TTABLE || types.tuple(state, at).is_some();
+            if kind == Kind::Call16 && !is_row {
+                write::array(out, 1);
+            }
+            types.encode(state, at, out)?;
+            returned.count += 1;
+        }
+    }
+    Ok(())
+}
+
+/// A table of tables or tuples is so many tuples; another one is one.
+unsafe fn encode_tuples(
+    types: &Types,
+    state: State,
+    out: &mut Vec<u8>,
+) -> Result<u32, ValueError> {
+    // SAFETY: As promised by the caller.
+    unsafe {
+        let length = lua_objlen(state, 1) as u32;
+        lua_rawgeti_(state, 1, 1);
+        let has_rows = lua_type(state, -1) == LUA_TTABLE || types.tuple(state, -1).is_some();
+        lua_settop(state, 1);
+        if !has_rows {
+            types.encode(state, 1, out)?;
+            return Ok(1);
+        }
+        for at in 1..=length {
+            lua_rawgeti_(state, 1, at as c_int);
+            let is_row = lua_type(state, -1) == LUA_TTABLE || types.tuple(state, -1).is_some();
+            if !is_row {
+                write::array(out, 1);
+            }
+            types.encode(state, 2, out)?;
+            lua_settop(state, 1);
+        }
+        Ok(length)
+    }
+}
+
+/// `ER_PROC_LUA`.
+fn of_lua(message: String) -> Failed {
+    Failed { code: 32, message, class: "LuajitError".to_owned() }
+}
+
+/// The error at the top of the stack.
+pub(crate) unsafe fn failed_of(state: State) -> Failed {
+    // SAFETY: As promised by the caller; what may raise an error is called protected.
+    unsafe {
+        if lua_type(state, -1) == LUA_TSTRING {
+            return of_lua(String::from_utf8_lossy(bytes(state, -1).unwrap_or_default()).into());
+        }
+        lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.parts".as_ptr());
+        lua_pushvalue(state, -2);
+        if lua_pcall(state, 1, 3, 0) != LUA_OK {
+            return of_lua("an error that cannot be shown".to_owned());
+        }
+        let text = |index| String::from_utf8_lossy(bytes(state, index).unwrap_or_default()).into();
+        Failed { code: lua_tonumber(state, -3) as u32, message: text(-2), class: text(-1) }
+    }
+}

@@ -1,0 +1,247 @@
+//! The machine: one Lua state, its fibers, and the loop that they run in.
+
+use crate::context::Context;
+use crate::host::Host;
+use crate::inbox::Inbox;
+use crate::memory::{Memory, allocate};
+use crate::serve::serve;
+use crate::stack::{State, bytes, push_bytes};
+use crate::natives;
+use ladon_kernel::program::{Answer, Asker, Failed, Request};
+use mlua::ffi::*;
+use std::cell::RefCell;
+use std::ffi::{CString, c_int};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a machine is created with.
+#[derive(Clone, Debug)]
+pub struct VmOptions {
+    /// The most memory that Lua may take, in bytes.
+    pub memory_bytes_max: usize,
+    /// The most fibers.
+    pub fibers_max: usize,
+}
+
+impl Default for VmOptions {
+    fn default() -> VmOptions {
+        VmOptions { memory_bytes_max: 2 << 30, fibers_max: 100_000 }
+    }
+}
+
+/// A program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Its file.
+    pub file: PathBuf,
+    /// What follows the file on the command line.
+    pub arguments: Vec<String>,
+}
+
+/// Fibers that run in one turn of the loop.
+const FIBERS_A_TURN: usize = 1_000;
+/// So often the loop looks whether the process is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What of `lua/*.lua` is run when a machine begins, in this order.
+const FILES: &[(&str, &str)] = &[
+    ("boot", include_str!("../lua/boot.lua")),
+    ("error", include_str!("../lua/error.lua")),
+    ("tuple", include_str!("../lua/tuple.lua")),
+    ("fiber", include_str!("../lua/fiber.lua")),
+    ("session", include_str!("../lua/session.lua")),
+    ("space", include_str!("../lua/space.lua")),
+    ("schema", include_str!("../lua/schema.lua")),
+    ("box", include_str!("../lua/box.lua")),
+];
+
+/// The answers of one turn, which leave at its end.
+type Answers = Rc<RefCell<Vec<(Arc<dyn Asker>, Answer)>>>;
+
+/// The machine of a program. It stays on its thread.
+pub struct Vm {
+    state: State,
+    context: Box<Context>,
+    /// Its place is known to the state's allocator.
+    memory: Box<Memory>,
+    inbox: Arc<Inbox>,
+    answers: Answers,
+}
+
+impl Vm {
+    /// A machine that has not run anything.
+    ///
+    /// # Errors
+    /// The memory is not enough for the libraries.
+    pub fn new(host: Box<dyn Host>, inbox: Arc<Inbox>, options: &VmOptions) -> Result<Vm, String> {
+        let context = Box::new(Context::new(host, options.fibers_max));
+        let mut memory = Box::new(Memory { used: 0, max: options.memory_bytes_max });
+        // SAFETY: The memory keeps its address, and is dropped after the state is closed.
+        let state = unsafe { lua_newstate(allocate, (&raw mut *memory).cast()) };
+        if state.is_null() {
+            return Err("the program's machine has too little memory to begin with".to_owned());
+        }
+        let vm = Vm { state, context, memory, inbox, answers: Answers::default() };
+        vm.build()?;
+        Ok(vm)
+    }
+
+    /// Opens the libraries, and runs [`FILES`].
+    fn build(&self) -> Result<(), String> {
+        let state = self.state;
+        // SAFETY: The state is live, and errors end in protected calls; the context outlives it.
+        unsafe {
+            luaL_openlibs(state);
+            natives::push_all(state, &raw const *self.context);
+            for (name, text) in FILES {
+                let chunk = CString::new(format!("@builtin/{name}.lua")).unwrap_or_default();
+                let status = luaL_loadbuffer(state, text.as_ptr().cast(), text.len(), chunk.as_ptr());
+                lua_pushvalue(state, 1);
+                if status != LUA_OK || lua_pcall(state, 1, 0, 0) != LUA_OK {
+                    let at = if status == LUA_OK { -1 } else { -2 };
+                    let text = bytes(state, at).unwrap_or_default();
+                    return Err(String::from_utf8_lossy(text).into_owned());
+                }
+            }
+            lua_settop(state, 0);
+        }
+        Ok(())
+    }
+
+    /// Runs a program to its end: that of its file if it has not called `box.cfg`, else that of the
+    /// process. Returns the exit code.
+    pub fn run(&mut self, program: Program) -> i32 {
+        let is_over = Rc::new(RefCell::new(None));
+        self.begin(program, Rc::clone(&is_over));
+        loop {
+            self.take_requests();
+            let next = self.context.scheduler.turn(self.context.now_ns(), FIBERS_A_TURN);
+            self.settle();
+            if let Some(code) = self.context.exit.get() {
+                return code;
+            }
+            let is_configured = self.context.data.borrow().is_some();
+            match *is_over.borrow() {
+                Some(Err(())) => return 1,
+                Some(Ok(())) if !is_configured => return 0,
+                _ => {}
+            }
+            if self.context.host.borrow().is_stopping() {
+                return 0;
+            }
+            let most = match next {
+                Some(0) => continue,
+                Some(at) => {
+                    let left = at.saturating_sub(self.context.now_ns());
+                    Duration::from_nanos(left).min(LOOK_EVERY)
+                }
+                None => LOOK_EVERY,
+            };
+            self.inbox.sleep(Some(most));
+        }
+    }
+
+    /// Bytes that Lua has.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory.used
+    }
+
+    /// Starts the fiber of the program's file. It notes how that ended.
+    fn begin(&self, program: Program, is_over: Rc<RefCell<Option<Result<(), ()>>>>) {
+        let (state, of) = (self.state, &raw const *self.context);
+        let body = Box::new(move || {
+            // SAFETY: The context and the state outlive the fibers; errors end in protected calls.
+            let done = unsafe { run_file(state, &program) };
+            // SAFETY: As above.
+            let context = unsafe { &*of };
+            context.leave_seat();
+            if let Err(text) = &done {
+                eprintln!("{text}\nfatal error, exiting the event loop");
+            }
+            *is_over.borrow_mut() = Some(done.map_err(drop));
+        });
+        if let Err(error) = self.context.scheduler.queue(body) {
+            eprintln!("{error}");
+            self.context.exit.set(Some(1));
+        }
+    }
+
+    /// Starts a fiber for each request that has come.
+    fn take_requests(&self) {
+        for request in self.inbox.take() {
+            let answer = Arc::clone(&request.asker);
+            if let Err(error) = self.start(request) {
+                let failed = Failed {
+                    code: 2,
+                    message: error.to_string(),
+                    class: "OutOfMemory".to_owned(),
+                };
+                let refused = Answer { result: Err(failed), depends: 0 };
+                self.answers.borrow_mut().push((answer, refused));
+            }
+        }
+    }
+
+    fn start(&self, request: Request) -> Result<(), ladon_fibers::StartError> {
+        let (state, of, answers) = (self.state, &raw const *self.context, Rc::clone(&self.answers));
+        let body = Box::new(move || {
+            // SAFETY: The context and the state outlive the fibers. The thread is kept in the
+            // registry while it runs; if there is no memory for it, the machine is at its end.
+            unsafe {
+                let context = &*of;
+                let thread = lua_newthread(state);
+                let anchor = luaL_ref(state, LUA_REGISTRYINDEX);
+                let answer = serve(context, thread, &request);
+                luaL_unref(state, LUA_REGISTRYINDEX, anchor);
+                context.leave_seat();
+                answers.borrow_mut().push((request.asker, answer));
+            }
+        });
+        self.context.scheduler.start(body).map(drop)
+    }
+
+    /// Passes on what the turn has left, and then the answers, which depend on it.
+    fn settle(&self) {
+        if let Some(data) = &mut *self.context.data.borrow_mut() {
+            data.settle();
+        }
+        let answers = std::mem::take(&mut *self.answers.borrow_mut());
+        self.inbox.answered(answers.len());
+        for (asker, answer) in answers {
+            asker.answer(answer);
+        }
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        // The state is not closed: fibers that wait are still on their stacks, with values of it.
+        // The process ends with its program.
+    }
+}
+
+/// Loads a file and calls it with its arguments, in the running fiber.
+unsafe fn run_file(main: State, program: &Program) -> Result<(), String> {
+    // SAFETY: As promised by the caller.
+    unsafe {
+        let state = lua_newthread(main);
+        let anchor = luaL_ref(main, LUA_REGISTRYINDEX);
+        lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.program".as_ptr());
+        push_bytes(state, program.file.as_os_str().as_encoded_bytes());
+        for argument in &program.arguments {
+            push_bytes(state, argument.as_bytes());
+        }
+        let status = lua_pcall(state, program.arguments.len() as c_int + 1, 0, 0);
+        let done = match status {
+            LUA_OK => Ok(()),
+            _ => {
+                let text = bytes(state, -1).unwrap_or(b"an error that is no text");
+                Err(String::from_utf8_lossy(text).into_owned())
+            }
+        };
+        luaL_unref(main, LUA_REGISTRYINDEX, anchor);
+        done
+    }
+}

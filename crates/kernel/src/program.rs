@@ -1,0 +1,80 @@
+//! The program that runs beside the data, where there is one: what clients ask of it, and what it
+//! answers.
+
+use std::sync::Arc;
+
+/// A program, which answers what clients call.
+pub trait Program: Send + Sync {
+    /// Leaves a request for it.
+    ///
+    /// # Errors
+    /// The request, if it has too many.
+    fn ask(&self, request: Request) -> Result<(), Request>;
+
+    /// It looks whether there is something to do.
+    fn wake(&self);
+}
+
+/// What a client asks a program for.
+pub struct Request {
+    /// What is called.
+    pub kind: Kind,
+    /// The function's name, or the expression.
+    pub name: Vec<u8>,
+    /// The arguments: a MessagePack array, empty if there are none.
+    pub arguments: Vec<u8>,
+    /// Whose rights it has: Tarantool's number of the user.
+    pub user: u32,
+    /// The session's number.
+    pub session: u64,
+    /// The client's address.
+    pub peer: String,
+    /// Where the answer goes.
+    pub asker: Arc<dyn Asker>,
+}
+
+/// The kinds of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// CALL.
+    Call,
+    /// CALL of before Tarantool 1.7: what is returned becomes tuples.
+    Call16,
+    /// EVAL.
+    Eval,
+}
+
+/// Who has asked.
+pub trait Asker: Send + Sync {
+    /// Takes the answer. Called once, from the program's thread.
+    fn answer(&self, answer: Answer);
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What was returned, or what was raised.
+    pub result: Result<Returned, Failed>,
+    /// It may be shown when the log has come as far as this position.
+    pub depends: u64,
+}
+
+/// What a function has returned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Returned {
+    /// MessagePack values, one behind the other.
+    pub values: Vec<u8>,
+    /// How many.
+    pub count: u32,
+}
+
+/// An error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// The code, of Tarantool's `errcode.h`.
+    pub code: u32,
+    /// The message.
+    pub message: String,
+    /// The class: `ClientError`, `LuajitError` ...
+    pub class: String,
+}

@@ -1,0 +1,235 @@
+//! The process that a program runs in: its server, its log, its end.
+
+use super::options::{Wanted, in_folder, translate};
+use crate::systemd::Systemd;
+use crate::{allocator, cli, logging, panics, serve, signals};
+use clap::ArgMatches;
+use ladon_app::{Data, Host, Inbox, Setting};
+use ladon_kernel::durability::{CheckpointError, Shutdown};
+use ladon_kernel::node::Node;
+use ladon_kernel::program::Program;
+use ladon_server::{Lifecycle, ProgramData, Reload, StopSignal};
+use ladon_settings::{Origin, Settings};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// The server's thread, and how it ended.
+type ServerThread = JoinHandle<Result<(), String>>;
+
+/// The server of a program, once there is one.
+pub(super) struct ProgramServer {
+    stop: Arc<StopSignal>,
+    thread: Arc<Mutex<Option<ServerThread>>>,
+}
+
+impl ProgramServer {
+    /// Stops it in good order: its log is complete then.
+    ///
+    /// # Errors
+    /// Why it failed.
+    pub(super) fn stop(&self) -> Result<(), String> {
+        self.stop.request(Shutdown::default());
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match thread.map(JoinHandle::join) {
+            Some(Ok(ended)) => ended,
+            Some(Err(_)) => Err("the server's thread failed".to_owned()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a program asks of its process.
+pub(super) struct ProgramHost {
+    /// The command line.
+    matches: ArgMatches,
+    inbox: Arc<Inbox>,
+    stop: Arc<StopSignal>,
+    thread: Arc<Mutex<Option<ServerThread>>>,
+    node: Option<Arc<Node>>,
+    /// Checkpoints that were made when one was begun.
+    made: u64,
+}
+
+impl ProgramHost {
+    pub(super) fn new(matches: ArgMatches, inbox: Arc<Inbox>) -> (ProgramHost, ProgramServer) {
+        let (stop, thread) = (Arc::new(StopSignal::default()), Arc::default());
+        let server = ProgramServer { stop: Arc::clone(&stop), thread: Arc::clone(&thread) };
+        (ProgramHost { matches, inbox, stop, thread, node: None, made: 0 }, server)
+    }
+
+    /// The first `box.cfg`.
+    fn start(&mut self, mut wanted: Wanted) -> Result<Box<dyn Data>, String> {
+        if let Some(folder) = &wanted.work_dir {
+            std::env::set_current_dir(folder)
+                .map_err(|error| format!("cannot work in {}: {error}", folder.display()))?;
+        }
+        let settings = Arc::new(self.settings(&mut wanted)?);
+        if let Some(file) = &wanted.pid_file {
+            std::fs::write(file, std::process::id().to_string())
+                .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        }
+        logging::start(Arc::clone(&settings)).map_err(|error| {
+            format!("cannot write the log file {}: {error}", settings.logfile())
+        })?;
+        panics::abort_from_now_on();
+        serve::make_room_for_clients(&settings);
+        let (ready, is_ready) = channel();
+        let supervisor = Supervisor { ready, program: Arc::clone(&self.inbox) as Arc<dyn Program> };
+        self.spawn(settings, supervisor)?;
+        let node = self.await_ready(&is_ready)?;
+        self.node = Some(Arc::clone(&node));
+        Ok(Box::new(ProgramData::new(node)))
+    }
+
+    /// The settings: what `box.cfg` says wins over the command line, and that over what Tarantool
+    /// has by default.
+    fn settings(&self, wanted: &mut Wanted) -> Result<Settings, String> {
+        let text = |error: ladon_settings::LoadError| error.to_string();
+        let (given, _) = cli::load(&self.matches).map_err(text)?;
+        let defaults = [
+            ("resp", "off".to_owned()),
+            ("data", in_folder(Path::new("."))),
+            ("gate", "write".to_owned()),
+        ];
+        for (name, value) in defaults {
+            let is_given = given.origin(name).is_some_and(|it| it != Origin::Default);
+            if !is_given && !wanted.settings.iter().any(|(it, _)| it == name) {
+                wanted.settings.push((name.to_owned(), value));
+            }
+        }
+        cli::load_with(&self.matches, &wanted.settings).map(|(settings, _)| settings).map_err(text)
+    }
+
+    fn spawn(&self, settings: Arc<Settings>, supervisor: Supervisor) -> Result<(), String> {
+        let reload = Arc::new(Reload::default());
+        signals::watch(Arc::clone(&self.stop), Arc::clone(&reload))
+            .map_err(|error| format!("cannot watch for signals: {error}"))?;
+        let stop = Arc::clone(&self.stop);
+        let inbox = Arc::clone(&self.inbox);
+        let thread = std::thread::Builder::new().name("ladon-server".into());
+        let spawned = thread.spawn(move || {
+            let process = Arc::new(allocator::process());
+            let ended = ladon_server::run(settings, stop, &reload, process, &supervisor);
+            inbox.wake();
+            ended.map_err(|error| error.to_string())
+        });
+        let thread = spawned.map_err(|error| format!("cannot start the server: {error}"))?;
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(())
+    }
+
+    /// The node, once it has its data.
+    fn await_ready(&self, is_ready: &Receiver<Arc<Node>>) -> Result<Arc<Node>, String> {
+        if let Ok(node) = is_ready.recv() {
+            return Ok(node);
+        }
+        // It has ended without having been ready.
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match thread.map(JoinHandle::join) {
+            Some(Ok(Err(why))) => Err(why),
+            _ => Err("the server was stopped before it had its data".to_owned()),
+        }
+    }
+
+    /// A later `box.cfg`.
+    fn change(&self, node: &Node, wanted: &Wanted) -> Result<(), String> {
+        if wanted.work_dir.is_some() || wanted.pid_file.is_some() {
+            return Err("Can't set option 'work_dir' or 'pid_file' dynamically".to_owned());
+        }
+        let changed = match &node.follow_settings {
+            Some(follower) => node
+                .settings
+                .set_many_with(&wanted.settings, |next, changed| follower.follow(next, changed, None)),
+            None => node.settings.set_many(&wanted.settings),
+        };
+        let changed = changed.map_err(|error| error.to_string())?;
+        if changed.contains(&"gate") {
+            node.durability.gate_changed(node.settings.gate());
+        }
+        Ok(())
+    }
+}
+
+impl Host for ProgramHost {
+    fn configure(
+        &mut self,
+        options: &[(String, Setting)],
+    ) -> Result<Option<Box<dyn Data>>, String> {
+        let wanted = translate(options)?;
+        let without_meaning = wanted.without_meaning.join(", ");
+        let done = match &self.node {
+            Some(node) => self.change(&Arc::clone(node), &wanted).map(|()| None),
+            None => self.start(wanted).map(Some),
+        }?;
+        if !without_meaning.is_empty() {
+            tracing::warn!("box.cfg: these options have no meaning here: {without_meaning}");
+        }
+        Ok(done)
+    }
+
+    fn log(&mut self, level: u8, text: &str) {
+        if self.node.is_none() {
+            eprintln!("{text}");
+            return;
+        }
+        match level {
+            0..=3 => tracing::error!("{text}"),
+            4 => tracing::warn!("{text}"),
+            5 => tracing::info!("{text}"),
+            6 => tracing::debug!("{text}"),
+            _ => tracing::trace!("{text}"),
+        }
+    }
+
+    fn begin_checkpoint(&mut self) -> Result<(), String> {
+        let node = self.node.as_ref().ok_or("Please call box.cfg{} first")?;
+        self.made = node.durability.status().checkpoints_made;
+        match node.durability.start_checkpoint() {
+            // The one that is being made may lack what was just written.
+            Err(CheckpointError::Busy) => Err(CheckpointError::Busy.to_string()),
+            Err(error) => Err(error.to_string()),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn checkpoint(&mut self) -> Option<Result<(), String>> {
+        let Some(node) = &self.node else { return Some(Ok(())) };
+        let status = node.durability.status();
+        if status.checkpoint_in_progress {
+            return None;
+        }
+        match status.last_checkpoint_ok {
+            true => Some(Ok(())),
+            false => Some(Err("the checkpoint failed; the server's log says why".to_owned())),
+        }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stop.is_requested()
+    }
+}
+
+/// Tells the program that its server is ready.
+struct Supervisor {
+    ready: Sender<Arc<Node>>,
+    program: Arc<dyn Program>,
+}
+
+impl Lifecycle for Supervisor {
+    fn ready(&self, node: &Arc<Node>) {
+        Systemd.ready(node);
+        // The program waits for it.
+        let _ = self.ready.send(Arc::clone(node));
+    }
+
+    fn stopping(&self) {
+        Systemd.stopping();
+        self.program.wake();
+    }
+
+    fn program(&self) -> Option<Arc<dyn Program>> {
+        Some(Arc::clone(&self.program))
+    }
+}

@@ -1,0 +1,134 @@
+//! The data, as a program's thread reaches it: an IO thread's means without sockets.
+
+use crate::random::random_u64;
+use ladon_app::{Data, Ran};
+use ladon_engine::Scratch;
+use ladon_kernel::blocking;
+use ladon_kernel::client::clients::ClientInfo;
+use ladon_kernel::local::Local;
+use ladon_kernel::message::Message;
+use ladon_kernel::node::Node;
+use ladon_kernel::request::outcome::Flow;
+use ladon_kernel::rng::Rng;
+use ladon_kernel::thread_parts::ThreadParts;
+use ladon_log::{Appender, Log};
+use ladon_tarantool::{Batch, Packet, Session};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Milliseconds until what had to wait is tried again.
+const AGAIN_MS: u64 = 1;
+
+/// The data, for the thread that has the last place among the node's ([`Node`]'s `threads`).
+pub struct ProgramData {
+    node: Arc<Node>,
+    log: Arc<Log>,
+    local: Local,
+    scratch: Scratch,
+    appender: Appender,
+    packets: Batch,
+    /// One for each user as which the program has asked.
+    sessions: HashMap<u32, Session>,
+}
+
+impl ProgramData {
+    /// Of a node that has a program.
+    pub fn new(node: Arc<Node>) -> ProgramData {
+        let thread = node.threads.len() - 1;
+        let log = Arc::clone(&node.log);
+        let local = Local::new(thread, Arc::clone(&node.stats[thread]), Rng::new(random_u64()));
+        let appender = log.appender();
+        node.see_pauses(thread);
+        ProgramData {
+            node,
+            log,
+            local,
+            scratch: Scratch::default(),
+            appender,
+            packets: Batch::default(),
+            sessions: HashMap::new(),
+        }
+    }
+
+    /// The session of a user. It lives as long as the program: its user's rights are looked up anew
+    /// once they have changed.
+    fn session(&mut self, user: u32) -> Session {
+        self.sessions.remove(&user).unwrap_or_else(|| {
+            let id = self.node.clients.next_id();
+            let thread = self.local.thread;
+            let info = ClientInfo { id, thread, ..ClientInfo::default() };
+            Session::of_program(user, &self.node, Arc::new(info))
+        })
+    }
+}
+
+impl Data for ProgramData {
+    fn run(&mut self, user: u32, packet: &[u8], reply: &mut Vec<u8>) -> Ran {
+        if self.log.is_backlogged() {
+            self.log.write_soon();
+            return Ran::Again { after_ms: AGAIN_MS };
+        }
+        let mut session = self.session(user);
+        let now_ms = self.node.clock.unix_ms();
+        let ProgramData { node, local, scratch, appender, packets, .. } = self;
+        let mut thread = ThreadParts {
+            node,
+            local,
+            scratch,
+            now_ms,
+            append: &mut |record| appender.append_record(record, now_ms),
+            pump: None,
+        };
+        session.end_overdue(now_ms, thread.scratch);
+        session.end_asked(thread.scratch);
+        let packet = Packet::decode(packet);
+        let outcome =
+            ladon_tarantool::execute(&mut thread, &mut session, packets, packet, reply);
+        if !thread.scratch.ready.is_empty() {
+            blocking::serve(&mut thread);
+        }
+        self.packets.end();
+        self.sessions.insert(user, session);
+        match outcome.flow {
+            Flow::GoesOn => Ran::Again { after_ms: 0 },
+            flow if flow.runs_again() => Ran::Again { after_ms: AGAIN_MS },
+            _ => Ran::Replied { depends: outcome.depends.0 },
+        }
+    }
+
+    fn settle(&mut self) {
+        let thread = self.local.thread;
+        self.node.see_pauses(thread);
+        for message in self.node.threads[thread].take() {
+            if let Message::Ready(keys) = message {
+                self.scratch.ready.extend(keys);
+            }
+            // The rest is about connections, of which this thread has none.
+        }
+        if self.appender.publish() {
+            self.log.write_soon();
+        }
+        for answer in std::mem::take(&mut self.local.answers) {
+            self.node.threads[answer.thread].send(Message::Answer(answer));
+        }
+        let counters = std::mem::take(&mut self.scratch.counters);
+        let stats = &self.local.stats;
+        stats.keyspace_hits.add(counters.hits);
+        stats.keyspace_misses.add(counters.misses);
+        stats.expired_keys.add(counters.expired);
+        stats.evicted_keys.add(counters.evicted);
+        stats.expired_subkeys.add(counters.expired_elements);
+        self.node.keyspace.add_used_bytes(counters.bytes_delta);
+        self.scratch.garbage.clear();
+    }
+
+    fn schema_version(&self) -> u64 {
+        self.node.keyspace.spaces.version()
+    }
+}
+
+impl Drop for ProgramData {
+    fn drop(&mut self) {
+        self.node.ends_running(self.local.thread);
+    }
+}

@@ -1,0 +1,146 @@
+//! CALL and EVAL of what the program has: asked of it, and answered when it has answered.
+//!
+//! ```text
+//! first run    rights, then Program::ask             Flow::AwaitsProgram: the packet is set aside
+//! the answer   Asked::answer, and the IO thread is told
+//! second run   the reply is made of the answer
+//! ```
+
+use crate::error;
+use crate::statements::{Ended, Running};
+use ladon_iproto::reply::{self, ErrorEntry};
+use ladon_iproto::request::Call;
+use ladon_kernel::message::Message;
+use ladon_kernel::program::{Answer, Asker, Failed, Kind, Request, Returned};
+use ladon_kernel::request::outcome::Flow;
+use ladon_kernel::shared::Shared;
+use ladon_record::Lsn;
+use ladon_space::BoxError;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// A request that the program has, and its answer.
+pub(crate) struct Asked {
+    answer: Mutex<Option<Answer>>,
+    shared: Arc<Shared>,
+    /// The connection: its number, its thread, its place there.
+    client: (u64, usize, u32),
+}
+
+impl Asked {
+    pub(crate) fn is_answered(&self) -> bool {
+        self.answer.lock().is_some()
+    }
+}
+
+impl Asker for Asked {
+    fn answer(&self, answer: Answer) {
+        *self.answer.lock() = Some(answer);
+        let (client, thread, slot) = self.client;
+        self.shared.threads[thread].send(Message::ProgramAnswered { client, slot });
+    }
+}
+
+impl Running<'_, '_> {
+    /// Whether this request has been asked of the program before.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.session.asked.is_some()
+    }
+
+    /// Asks the program, or makes the reply of its answer.
+    pub(crate) fn ask(
+        &mut self,
+        kind: Kind,
+        call: &Call<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Ended> {
+        if let Some(asked) = self.session.asked.take() {
+            let Some(answer) = asked.answer.lock().take() else {
+                self.session.asked = Some(asked);
+                return Err(Ended::Again(Flow::AwaitsProgram));
+            };
+            return self.show_answer(answer, out);
+        }
+        if self.is_in_transaction() {
+            let what = "a program's functions inside a stream's transaction";
+            return Err(error::unsupported(what).into());
+        }
+        let node = self.thread.node;
+        let Some(program) = &node.program else {
+            return Err(error::unsupported("EVAL without a program: see `ladon tarantool`").into());
+        };
+        let name = String::from_utf8_lossy(call.name);
+        let user = self.session.rights(node, self.thread.scratch)?.runs_as(&name, kind);
+        let asked = Arc::new(Asked {
+            answer: Mutex::new(None),
+            shared: Arc::clone(node.shared()),
+            client: self.session.client(),
+        });
+        let request = Request {
+            kind,
+            name: call.name.to_vec(),
+            arguments: call.arguments.to_vec(),
+            user,
+            session: self.session.client().0,
+            peer: self.session.peer(),
+            asker: Arc::clone(&asked) as Arc<dyn Asker>,
+        };
+        if program.ask(request).is_err() {
+            // It has as many as it may have: this one waits for its turn.
+            return Err(Ended::Again(Flow::GoesOn));
+        }
+        self.session.asked = Some(asked);
+        Err(Ended::Again(Flow::AwaitsProgram))
+    }
+
+    fn show_answer(&mut self, answer: Answer, out: &mut Vec<u8>) -> Result<(), Ended> {
+        self.depends = self.depends.max(Lsn(answer.depends));
+        match answer.result {
+            Ok(Returned { values, count }) => {
+                let data = reply::begin_data(out, self.sync, self.schema_version);
+                out.extend_from_slice(&values);
+                Ok(data.finish(out, count).map_err(|long| error::illegal(&long.to_string()))?)
+            }
+            Err(failed) => {
+                self.show_failed(&failed, out);
+                Ok(())
+            }
+        }
+    }
+
+    fn show_failed(&mut self, failed: &Failed, out: &mut Vec<u8>) {
+        self.thread.local.stats.count_error(failed.message.as_bytes());
+        let entry = ErrorEntry {
+            class: failed.class.as_bytes(),
+            file: b"ladon",
+            line: 0,
+            message: failed.message.as_bytes(),
+            errno: 0,
+            code: failed.code.into(),
+            fields: None,
+        };
+        reply::error(out, self.sync, self.schema_version, &[entry]);
+    }
+
+    /// EVAL.
+    pub(crate) fn evaluate(&mut self, call: &Call<'_>, out: &mut Vec<u8>) -> Result<(), Ended> {
+        if !self.is_asked() {
+            self.rights()?.check_evaluation()?;
+        }
+        self.ask(Kind::Eval, call, out)
+    }
+
+    /// A call of what is no method of a space: the program's, if there is one.
+    pub(crate) fn call_program(
+        &mut self,
+        call: &Call<'_>,
+        is_16: bool,
+        undefined: impl Fn() -> BoxError,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Ended> {
+        if self.thread.node.program.is_none() {
+            return Err(undefined().into());
+        }
+        self.ask(if is_16 { Kind::Call16 } else { Kind::Call }, call, out)
+    }
+}
