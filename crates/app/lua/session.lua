@@ -204,7 +204,12 @@ end
 local function finish(is_ok, ...)
     ladon.end_request()
     if not is_ok then
-        error((...), 0)
+        local raised = ...
+        if type(raised) == 'string' then
+            -- Who is called by a client has no caller in Lua whose place could be shown.
+            raised = raised:gsub('^builtin/session%.lua:%d+: ', '')
+        end
+        error(raised, 0)
     end
     return ...
 end

@@ -269,10 +269,10 @@ fn keepalive(settings: &Settings) -> Option<Duration> {
     (seconds != 0).then(|| Duration::from_secs(u64::from(seconds)))
 }
 
-/// Binds the addresses of the settings, at start.
-pub(crate) fn bind(settings: &Settings) -> Result<Vec<Listener>, RunError> {
+/// Binds the addresses of the settings, at start. A server with a program need not listen.
+pub(crate) fn bind(settings: &Settings, has_program: bool) -> Result<Vec<Listener>, RunError> {
     let listeners = bind_all(settings, &[], ListenOptions::default().in_use_patience)?;
-    if listeners.is_empty() {
+    if listeners.is_empty() && !has_program {
         use ladon_settings::Id;
         let address = [
             Id::resp,

@@ -72,12 +72,12 @@ pub fn run(
     lifecycle: &dyn Lifecycle,
 ) -> Result<(), RunError> {
     let tls = settings.has_tls().then(|| tls::options(&settings).load()).transpose()?;
-    let listeners = bind(&settings)?;
+    let program = lifecycle.program();
+    let listeners = bind(&settings, program.is_some())?;
     let port_listeners = ladon_operations::bind(&settings)?;
     let port_addresses = port_listeners.addresses();
     let Backends { backends, fallback, name: backend_name } = open_backends(&settings)?;
     let listening = Arc::new(Listening::new(listeners, backends[0].waker(), &settings));
-    let program = lifecycle.program();
     let mut shared = shared(&settings, process, (&listening, program), &backends);
     let membership = Membership::of(&settings, Arc::clone(&shared.threads))?;
     shared.cluster = membership.as_ref().map(|it| Arc::clone(&it.handle) as Arc<dyn Cluster>);

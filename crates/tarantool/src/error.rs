@@ -4,6 +4,7 @@ use ladon_iproto::RequestError;
 use ladon_iproto::reply::{self, ErrorEntry};
 use ladon_kernel::node::Node;
 use ladon_kernel::request::admission::Refusal;
+use ladon_msgpack::write;
 use ladon_space::{BoxError, ErrorCode};
 
 /// Why most procedures are not there.
@@ -199,21 +200,52 @@ fn up_to_zero(text: &str) -> &str {
 
 /// Appends an error reply.
 pub(crate) fn write(out: &mut Vec<u8>, sync: u64, schema_version: u64, error: &BoxError) {
-    let class: &[u8] = match error.code {
-        ACCESS_DENIED => b"AccessDeniedError",
-        MEMORY_ISSUE => b"OutOfMemory",
-        _ => b"ClientError",
+    let class = match error.code {
+        ACCESS_DENIED => ACCESS_DENIED_CLASS,
+        MEMORY_ISSUE => "OutOfMemory",
+        _ => "ClientError",
     };
+    write_entry(out, sync, schema_version, (error.code.0, class, &error.message));
+}
+
+/// The class of errors that have fields: what was denied.
+const ACCESS_DENIED_CLASS: &str = "AccessDeniedError";
+
+/// Appends an error reply with this code, class and message.
+pub(crate) fn write_entry(
+    out: &mut Vec<u8>,
+    sync: u64,
+    schema_version: u64,
+    (code, class, message): (u32, &str, &str),
+) {
+    let fields = if class == ACCESS_DENIED_CLASS { denied_fields(message) } else { None };
+    // Tarantool's own client takes this class for no error if it has no fields.
+    let has_its_fields = class != ACCESS_DENIED_CLASS || fields.is_some();
     let entry = ErrorEntry {
-        class,
+        class: if has_its_fields { class } else { "ClientError" }.as_bytes(),
         file: b"ladon",
         line: 0,
-        message: error.message.as_bytes(),
+        message: message.as_bytes(),
         errno: 0,
-        code: error.code.0.into(),
-        fields: None,
+        code: code.into(),
+        fields: fields.as_deref(),
     };
     reply::error(out, sync, schema_version, &[entry]);
+}
+
+/// What `RIGHT access to KIND 'NAME' is denied for user 'USER'` says, as the fields of its class.
+fn denied_fields(message: &str) -> Option<Vec<u8>> {
+    let (right, rest) = message.split_once(" access to ")?;
+    let (object, _) = rest.rsplit_once(" is denied for user ")?;
+    let (kind, name) = object.split_once(' ')?;
+    let name = name.strip_prefix('\'')?.strip_suffix('\'')?;
+    let mut fields = Vec::new();
+    write::map(&mut fields, 3);
+    for (key, value) in [("object_type", kind), ("object_name", name), ("access_type", right)] {
+        write::str(&mut fields, key.as_bytes());
+        write::str(&mut fields, value.as_bytes());
+    }
+    Some(fields)
 }
 
 #[cfg(test)]

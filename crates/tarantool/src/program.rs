@@ -8,7 +8,7 @@
 
 use crate::error;
 use crate::statements::{Ended, Running};
-use ladon_iproto::reply::{self, ErrorEntry};
+use ladon_iproto::reply;
 use ladon_iproto::request::Call;
 use ladon_kernel::message::Message;
 use ladon_kernel::program::{Answer, Asker, Failed, Kind, Request, Returned};
@@ -110,16 +110,8 @@ impl Running<'_, '_> {
 
     fn show_failed(&mut self, failed: &Failed, out: &mut Vec<u8>) {
         self.thread.local.stats.count_error(failed.message.as_bytes());
-        let entry = ErrorEntry {
-            class: failed.class.as_bytes(),
-            file: b"ladon",
-            line: 0,
-            message: failed.message.as_bytes(),
-            errno: 0,
-            code: failed.code.into(),
-            fields: None,
-        };
-        reply::error(out, self.sync, self.schema_version, &[entry]);
+        let entry = (failed.code, &*failed.class, &*failed.message);
+        error::write_entry(out, self.sync, self.schema_version, entry);
     }
 
     /// EVAL.

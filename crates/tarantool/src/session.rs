@@ -248,9 +248,25 @@ impl Unfinished {
     }
 }
 
-/// The first 32 hexadecimal digits as a UUID: they are as good as random.
+/// The first 32 hexadecimal digits as a UUID of version 4 (RFC 9562): they are as good as random, but
+/// for the digits that say so. Tarantool's own client refuses a greeting with another one.
 pub(crate) fn uuid_of(id: &str) -> String {
-    let digits = id.get(..32).unwrap_or("00000000000000000000000000000000");
+    let mut digits = id.get(..32).unwrap_or("00000000000000000000000000000000").to_owned();
+    let of_variant = u8::from_str_radix(&digits[16..17], 16).unwrap_or(0);
+    digits.replace_range(12..13, "4");
+    digits.replace_range(16..17, ["8", "9", "a", "b"][usize::from(of_variant % 4)]);
     let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
     parts.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_says_its_version_and_its_variant() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        assert_eq!(uuid_of(id), "01234567-89ab-4def-8123-456789abcdef");
+        assert_eq!(uuid_of(&"f".repeat(40)), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+    }
 }

@@ -5,6 +5,7 @@ use super::packets::Again;
 use crate::batch::{Batch, Item};
 use crate::connection::Connection;
 use crate::dialect::Dialect;
+use crate::queues::WaitsFor;
 use crate::set_aside::{SetAside, State, Waiting};
 use ladon_kernel::long::long_reply::LongReply;
 use ladon_kernel::request::outcome::Outcome;
@@ -120,7 +121,9 @@ impl Worker {
         if let Some(others) = set_aside_of(&mut connection.dialect) {
             others.program_answered();
         }
-        self.list_unfinished(slot);
+        // One that found no room waits in the input.
+        connection.input_waits = false;
+        self.queues.push(WaitsFor::Turn, connection);
     }
 
     fn list_again(&mut self, slot: u32, (state, _): Again) {
