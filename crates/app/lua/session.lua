@@ -201,6 +201,8 @@ local function run(is_eval, name, ...)
     return func(...)
 end
 
+ladon.run = run
+
 local function finish(is_ok, ...)
     ladon.end_request()
     if not is_ok then

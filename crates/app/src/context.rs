@@ -1,6 +1,7 @@
 //! What the functions that Lua calls share.
 
 use crate::host::{Data, Host, Ran};
+use crate::poller::Poller;
 use crate::stack::State;
 use crate::values::Types;
 use ladon_fibers::{FiberId, Scheduler};
@@ -33,6 +34,7 @@ const NEW_SEAT: Seat = Seat { user: ADMIN, depends: 0, in_transaction: false };
 pub(crate) struct Context {
     pub(crate) types: Cell<Types>,
     pub(crate) scheduler: Scheduler,
+    pub(crate) poller: Poller,
     pub(crate) data: RefCell<Option<Box<dyn Data>>>,
     pub(crate) host: RefCell<Box<dyn Host>>,
     pub(crate) seats: RefCell<HashMap<FiberId, Seat>>,
@@ -48,10 +50,11 @@ const BUFFERS_MAX: usize = 64;
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 
 impl Context {
-    pub(crate) fn new(host: Box<dyn Host>, fibers_max: usize) -> Context {
+    pub(crate) fn new(host: Box<dyn Host>, poll: mio::Poll, fibers_max: usize) -> Context {
         Context {
             types: Cell::default(),
             scheduler: Scheduler::new(fibers_max),
+            poller: Poller::new(poll),
             data: RefCell::default(),
             host: RefCell::new(host),
             seats: RefCell::default(),

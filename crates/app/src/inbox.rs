@@ -1,18 +1,21 @@
 //! What other threads leave for the machine's.
 
 use ladon_kernel::program::{Program, Request};
+use crate::poller::WAKER;
+use mio::{Poll, Waker};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::io;
+use std::sync::{Mutex, PoisonError};
 
 /// Requests that run or wait, of all clients together: `net_msg_max`.
 pub const REQUESTS_MAX: usize = 768;
 
 /// The way to a machine from other threads.
-#[derive(Default)]
 pub struct Inbox {
     state: Mutex<State>,
-    changed: Condvar,
+    waker: Waker,
+    /// What the machine sleeps with, until it takes it.
+    poll: Mutex<Option<Poll>>,
 }
 
 #[derive(Default)]
@@ -20,7 +23,6 @@ struct State {
     requests: VecDeque<Request>,
     /// Requests that were taken, and are not answered.
     running: usize,
-    is_woken: bool,
 }
 
 impl Program for Inbox {
@@ -30,23 +32,31 @@ impl Program for Inbox {
             return Err(request);
         }
         state.requests.push_back(request);
-        state.is_woken = true;
         drop(state);
-        self.changed.notify_one();
+        self.wake();
         Ok(())
     }
 
     fn wake(&self) {
-        self.lock().is_woken = true;
-        self.changed.notify_one();
+        // The machine looks soon as well if this fails.
+        let _ = self.waker.wake();
     }
 }
 
 impl Inbox {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new() -> io::Result<Inbox> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), WAKER)?;
+        Ok(Inbox { state: Mutex::default(), waker, poll: Mutex::new(Some(poll)) })
+    }
+
     /// Takes all requests.
     pub(crate) fn take(&self) -> VecDeque<Request> {
         let mut state = self.lock();
-        state.is_woken = false;
         state.running += state.requests.len();
         std::mem::take(&mut state.requests)
     }
@@ -57,19 +67,9 @@ impl Inbox {
         state.running = state.running.saturating_sub(count);
     }
 
-    /// Sleeps until somebody wakes the machine, or the time is over.
-    pub(crate) fn sleep(&self, most: Option<Duration>) {
-        let state = self.lock();
-        if state.is_woken {
-            return;
-        }
-        let woken = |state: &mut State| !state.is_woken;
-        match most {
-            Some(most) => {
-                drop(self.changed.wait_timeout_while(state, most, woken));
-            }
-            None => drop(self.changed.wait_while(state, woken)),
-        }
+    /// What the machine sleeps with; there is one machine.
+    pub(crate) fn take_poll(&self) -> Option<Poll> {
+        self.poll.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

@@ -25,6 +25,7 @@ mod host;
 mod inbox;
 mod memory;
 mod natives;
+mod poller;
 mod serve;
 mod stack;
 mod values;

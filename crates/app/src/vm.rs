@@ -52,9 +52,11 @@ const FILES: &[(&str, &str)] = &[
     ("tuple", include_str!("../lua/tuple.lua")),
     ("fiber", include_str!("../lua/fiber.lua")),
     ("session", include_str!("../lua/session.lua")),
+    ("socket", include_str!("../lua/socket.lua")),
     ("space", include_str!("../lua/space.lua")),
     ("schema", include_str!("../lua/schema.lua")),
     ("box", include_str!("../lua/box.lua")),
+    ("netbox", include_str!("../lua/netbox.lua")),
 ];
 
 /// The answers of one turn, which leave at its end.
@@ -76,7 +78,8 @@ impl Vm {
     /// # Errors
     /// The memory is not enough for the libraries.
     pub fn new(host: Box<dyn Host>, inbox: Arc<Inbox>, options: &VmOptions) -> Result<Vm, String> {
-        let context = Box::new(Context::new(host, options.fibers_max));
+        let poll = inbox.take_poll().ok_or("the inbox has a machine already")?;
+        let context = Box::new(Context::new(host, poll, options.fibers_max));
         let mut memory = Box::new(Memory { used: 0, max: options.memory_bytes_max });
         // SAFETY: The memory keeps its address, and is dropped after the state is closed.
         let state = unsafe { lua_newstate(allocate, (&raw mut *memory).cast()) };
@@ -132,14 +135,15 @@ impl Vm {
                 return 0;
             }
             let most = match next {
-                Some(0) => continue,
+                // Sockets are looked at between turns.
+                Some(0) => Duration::ZERO,
                 Some(at) => {
                     let left = at.saturating_sub(self.context.now_ns());
                     Duration::from_nanos(left).min(LOOK_EVERY)
                 }
                 None => LOOK_EVERY,
             };
-            self.inbox.sleep(Some(most));
+            self.context.poller.sleep(most, &self.context.scheduler);
         }
     }
 

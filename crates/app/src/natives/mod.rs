@@ -2,10 +2,12 @@
 
 mod data;
 mod fibers;
+mod sockets;
 mod system;
 mod tuples;
 
 use crate::context::Context;
+use fibers::before_switch;
 use crate::stack::{State, push_bytes, set_function};
 use ladon_kernel::program::Failed;
 use mlua::ffi::*;
@@ -22,7 +24,8 @@ pub(crate) unsafe fn push_all(state: State, context: *const Context) {
     // SAFETY: As promised.
     unsafe {
         lua_createtable(state, 0, 64);
-        let all = [data::NATIVES, fibers::NATIVES, system::NATIVES, tuples::NATIVES];
+        let all =
+            [data::NATIVES, fibers::NATIVES, sockets::NATIVES, system::NATIVES, tuples::NATIVES];
         for (name, function) in all.into_iter().flatten() {
             set_function(state, name, *function, upvalue);
         }

@@ -5,7 +5,8 @@ use crate::context::Context;
 use crate::host::Setting;
 use crate::memory::Memory;
 use crate::stack::{State, bytes, push_bytes};
-use ladon_iproto::auth::StoredPassword;
+use ladon_iproto::auth::{StoredPassword, scramble};
+use ladon_iproto::greeting;
 use mlua::ffi::*;
 use std::ffi::c_int;
 
@@ -16,6 +17,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"exit", exit),
     (c"snapshot", snapshot),
     (c"password_map", password_map),
+    (c"scramble", scramble_password),
     (c"pid", pid),
     (c"memory", memory),
     (c"memory_max", memory_max),
@@ -123,6 +125,22 @@ unsafe extern "C-unwind" fn password_map(state: State) -> c_int {
         Context::of(state).give_buffer(map);
     }
     1
+}
+
+/// `scramble(greeting, password) -> string`: what proves to a server that the password is known.
+unsafe extern "C-unwind" fn scramble_password(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let text = bytes(state, 1).unwrap_or_default();
+        let greeted = text.try_into().ok().and_then(greeting::read);
+        match greeted.map(|it| it.salt) {
+            Some(salt) => {
+                push_bytes(state, &scramble(bytes(state, 2).unwrap_or_default(), &salt));
+                1
+            }
+            None => raise_text(state, "Invalid greeting".to_owned()),
+        }
+    }
 }
 
 /// `pid() -> number`.

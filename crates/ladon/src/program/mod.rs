@@ -52,7 +52,13 @@ pub fn run(matches: &ArgMatches) -> std::process::ExitCode {
         eprintln!("{error}\nladon: these settings cannot be used; nothing was started");
         return Exit::Usage.into();
     }
-    let inbox = Arc::new(Inbox::default());
+    let inbox = match Inbox::new() {
+        Ok(inbox) => Arc::new(inbox),
+        Err(error) => {
+            eprintln!("ladon: cannot wait for anything: {error}");
+            return Exit::Refused.into();
+        }
+    };
     let (host, server) = ProgramHost::new(matches.clone(), Arc::clone(&inbox));
     let thread = std::thread::Builder::new().name("ladon-app".into()).stack_size(STACK_BYTES);
     let started = thread.spawn(move || {
