@@ -695,7 +695,7 @@ end
 local function make_user(name, kind, auth)
     local owner = ladon.user()
     return insert_numbered(box.space._user, USER_ID_MIN, function(id)
-        return {id, owner, name, kind, auth}
+        return {id, owner, name, kind, auth, {}, math.floor(ladon.clock(0))}
     end)
 end
 

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::host::Host;
 use crate::inbox::Inbox;
 use crate::memory::{Memory, allocate};
-use crate::serve::serve;
+use crate::serve::{failed_of, serve};
 use crate::stack::{State, bytes, push_bytes};
 use crate::natives;
 use ladon_kernel::program::{Answer, Asker, Failed, Request};
@@ -241,8 +241,8 @@ unsafe fn run_file(main: State, program: &Program) -> Result<(), String> {
         let done = match status {
             LUA_OK => Ok(()),
             _ => {
-                let text = bytes(state, -1).unwrap_or(b"an error that is no text");
-                Err(String::from_utf8_lossy(text).into_owned())
+                let failed = failed_of(state);
+                Err(format!("{}: {}", failed.class, failed.message))
             }
         };
         luaL_unref(main, LUA_REGISTRYINDEX, anchor);
