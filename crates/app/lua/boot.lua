@@ -8,6 +8,7 @@ struct error { uint32_t number; };
 ]])
 
 local registry = debug.getregistry()
+registry['ladon.globals'] = _G
 local null = registry['ladon.null'] or ffi.cast('void *', 0)
 registry['ladon.null'] = null
 -- How tables that came as arrays and maps are shown.

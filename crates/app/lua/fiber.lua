@@ -523,12 +523,7 @@ ladon.module('fiber', function()
     return fiber
 end)
 
--- Called when a request begins and ends.
-function ladon.begin_request(label)
-    local object = self()
-    object.label = label
-end
-
+-- Called when a request ends: if somebody has asked for its fiber, there is an object.
 function ladon.end_request()
     local object = alive[ladon.current()]
     if object ~= nil then

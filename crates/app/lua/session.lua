@@ -4,8 +4,6 @@ local ladon = ...
 
 local ADMIN = 1
 
--- The session of each fiber that serves a client.
-local current = setmetatable({}, {__mode = 'k'})
 -- What programs keep of sessions, by their numbers.
 local storages = {}
 
@@ -25,10 +23,6 @@ function ladon.as_admin(func, ...)
     end
     ladon.set_user(ADMIN)
     return finish_as(user, pcall(func, ...))
-end
-
-local function of_fiber()
-    return current[ladon.fiber_self()]
 end
 
 local function user_named(name)
@@ -52,18 +46,16 @@ end
 local session = {}
 
 function session.id()
-    local of = of_fiber()
-    return of and of.id or 1
+    return ladon.client() or 1
 end
 
 function session.exists(id)
-    local of = of_fiber()
-    return of ~= nil and of.id == id or id == 1
+    return session.id() == id or id == 1
 end
 
 function session.uid()
-    local of = of_fiber()
-    return of and of.user or ADMIN
+    local _, user = ladon.client()
+    return user or ADMIN
 end
 
 function session.euid()
@@ -79,12 +71,12 @@ function session.effective_user()
 end
 
 function session.type()
-    return of_fiber() and 'binary' or 'background'
+    return ladon.client() and 'binary' or 'background'
 end
 
 function session.peer()
-    local of = of_fiber()
-    return of and of.peer or nil
+    local _, _, peer = ladon.client()
+    return peer
 end
 
 function session.sync()
@@ -120,28 +112,49 @@ setmetatable(session, {
 
 box.session = session
 
--- Finds a function by its name, as in `a.b.c` or `a.b:c`; returns the object for the latter.
-local function find(name)
+-- The parts of functions' names, as in `a.b.c` or `a.b:c`, and the method of the latter. There may be
+-- any number of names: now and then all are forgotten.
+local NAMES_MAX = 10000
+local names, names_count = {}, 0
+
+local function parse(name)
+    if names_count >= NAMES_MAX then
+        names, names_count = {}, 0
+    end
     local path, method = name:match('^([^:]*):(.*)$')
-    local value = _G
+    local parsed = {method = method}
     for part in (path or name):gmatch('[^%.]+') do
-        local kind = type(value)
-        if kind ~= 'table' and kind ~= 'cdata' and kind ~= 'userdata' then
+        parsed[#parsed + 1] = part
+    end
+    names[name], names_count = parsed, names_count + 1
+    return parsed
+end
+
+local function has_fields(value)
+    local kind = type(value)
+    return kind == 'table' or kind == 'cdata' or kind == 'userdata'
+end
+
+-- Finds a function by its name; returns the object too if it is a method.
+local function find(name)
+    local parsed = names[name] or parse(name)
+    local value = _G
+    for at = 1, #parsed do
+        if not has_fields(value) then
             return nil
         end
-        value = value[part]
+        value = value[parsed[at]]
         if value == nil then
             return nil
         end
     end
-    if method == nil then
+    if parsed.method == nil then
         return value
     end
-    local kind = type(value)
-    if kind ~= 'table' and kind ~= 'cdata' and kind ~= 'userdata' then
+    if not has_fields(value) then
         return nil
     end
-    return value[method], value, true
+    return value[parsed.method], value, true
 end
 
 local function is_callable(value)
@@ -216,8 +229,6 @@ local function finish(is_ok, ...)
     return ...
 end
 
-ladon.registry['ladon.call'] = function(is_eval, name, id, peer, ...)
-    ladon.begin_request('main')
-    current[ladon.fiber_self()] = {id = id, peer = peer, user = ladon.user()}
+ladon.registry['ladon.call'] = function(is_eval, name, ...)
     return finish(pcall(run, is_eval, name, ...))
 end

@@ -4,13 +4,13 @@ use crate::host::{Data, Host, Ran};
 use crate::poller::Poller;
 use crate::stack::State;
 use crate::values::Types;
-use ladon_fibers::{FiberId, Scheduler};
+use ladon_fibers::{FiberMap, Scheduler};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::request::Request;
 use ladon_kernel::program::Failed;
 use mlua::ffi::*;
+use std::ffi::c_int;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::time::Instant;
 
 /// A fiber's part of the context: what it has beside its stack.
@@ -37,7 +37,11 @@ pub(crate) struct Context {
     pub(crate) poller: Poller,
     pub(crate) data: RefCell<Option<Box<dyn Data>>>,
     pub(crate) host: RefCell<Box<dyn Host>>,
-    pub(crate) seats: RefCell<HashMap<FiberId, Seat>>,
+    pub(crate) seats: RefCell<FiberMap<Seat>>,
+    /// The clients whose requests are being served, by fiber: number, user and address.
+    pub(crate) clients: RefCell<FiberMap<(u64, u32, String)>>,
+    /// Lua threads that are not in use, with their numbers in the registry.
+    pub(crate) threads: RefCell<Vec<(State, c_int)>>,
     /// Buffers that are not in use.
     pub(crate) buffers: RefCell<Vec<Vec<u8>>>,
     pub(crate) began: Instant,
@@ -48,6 +52,8 @@ pub(crate) struct Context {
 /// Buffers that are kept, and the longest of them.
 const BUFFERS_MAX: usize = 64;
 const BUFFER_BYTES_MAX: usize = 64 << 10;
+/// Lua threads that are kept.
+const THREADS_MAX: usize = 256;
 
 impl Context {
     pub(crate) fn new(host: Box<dyn Host>, poll: mio::Poll, fibers_max: usize) -> Context {
@@ -58,6 +64,8 @@ impl Context {
             data: RefCell::default(),
             host: RefCell::new(host),
             seats: RefCell::default(),
+            clients: RefCell::default(),
+            threads: RefCell::default(),
             buffers: RefCell::default(),
             began: Instant::now(),
             exit: Cell::new(None),
@@ -87,6 +95,41 @@ impl Context {
         if buffers.len() < BUFFERS_MAX && buffer.capacity() <= BUFFER_BYTES_MAX {
             buffer.clear();
             buffers.push(buffer);
+        }
+    }
+
+    /// A Lua thread with nothing on it, and its number in the registry.
+    ///
+    /// # Safety
+    /// As for [`crate::stack`].
+    pub(crate) unsafe fn take_thread(&self, state: State) -> (State, c_int) {
+        let kept = self.threads.borrow_mut().pop();
+        kept.unwrap_or_else(|| {
+            // SAFETY: As promised. The registry keeps it.
+            unsafe {
+                let thread = lua_newthread(state);
+                (thread, luaL_ref(state, LUA_REGISTRYINDEX))
+            }
+        })
+    }
+
+    /// Gives one back on which nothing runs.
+    ///
+    /// # Safety
+    /// As for [`crate::stack`].
+    pub(crate) unsafe fn give_thread(&self, (thread, number): (State, c_int)) {
+        let mut threads = self.threads.borrow_mut();
+        // SAFETY: As promised.
+        unsafe {
+            lua_settop(thread, 0);
+            // Its globals may have been exchanged.
+            lua_getfield(thread, LUA_REGISTRYINDEX, c"ladon.globals".as_ptr());
+            lua_replace(thread, LUA_GLOBALSINDEX);
+            if threads.len() < THREADS_MAX {
+                threads.push((thread, number));
+            } else {
+                luaL_unref(thread, LUA_REGISTRYINDEX, number);
+            }
         }
     }
 

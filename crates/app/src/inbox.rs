@@ -32,8 +32,12 @@ impl Program for Inbox {
             return Err(request);
         }
         state.requests.push_back(request);
+        // Who has found others has not looked yet.
+        let is_first = state.requests.len() == 1;
         drop(state);
-        self.wake();
+        if is_first {
+            self.wake();
+        }
         Ok(())
     }
 

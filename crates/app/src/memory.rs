@@ -1,5 +1,6 @@
 //! The machine's memory, counted and bounded.
 
+use std::alloc::{Layout, alloc, dealloc, realloc};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
@@ -27,17 +28,26 @@ pub(crate) unsafe extern "C" fn allocate(
     if new > old && memory.used - old + new > memory.max {
         return null_mut();
     }
-    // SAFETY: The block came from here.
-    let moved = unsafe {
-        if new == 0 {
-            libc::free(block);
-            null_mut()
-        } else {
-            libc::realloc(block, new)
+    // SAFETY: The block came from here with its size; none of size zero is allocated.
+    let moved: *mut c_void = unsafe {
+        match (layout(old), layout(new)) {
+            (None, None) => return null_mut(),
+            (Some(was), None) => {
+                dealloc(block.cast(), was);
+                null_mut()
+            }
+            (None, Some(wanted)) => alloc(wanted).cast(),
+            (Some(was), Some(wanted)) => realloc(block.cast(), was, wanted.size()).cast(),
         }
     };
     if new == 0 || !moved.is_null() {
         memory.used = memory.used - old + new;
     }
     moved
+}
+
+/// As strict as any value of Lua needs. `None` for no bytes, and for more than there can be.
+fn layout(bytes: usize) -> Option<Layout> {
+    const ALIGN: usize = 8;
+    (bytes != 0).then(|| Layout::from_size_align(bytes, ALIGN).ok()).flatten()
 }

@@ -58,7 +58,7 @@ struct Frame<'r> {
     failed: Option<ValueError>,
 }
 
-/// Calls `ladon.call(kind, name, arguments...)`. Errors of the arguments are left in the frame.
+/// Calls `ladon.call(is an expression, name, arguments...)`. Errors of the arguments are left in the frame.
 unsafe extern "C-unwind" fn enter(state: State) -> c_int {
     // SAFETY: The frame is on the stack of who has called this; nothing here owns memory.
     unsafe {
@@ -68,8 +68,6 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
         lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.call".as_ptr());
         lua_pushboolean(state, c_int::from(request.kind == Kind::Eval));
         push_bytes(state, &request.name);
-        lua_pushnumber(state, request.session as f64);
-        push_bytes(state, request.peer.as_bytes());
         let mut input = request.arguments.as_slice();
         let count = if input.is_empty() { 0 } else { read_array(&mut input).unwrap_or(0) };
         for _ in 0..count {
@@ -82,7 +80,7 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
                 return 0;
             }
         }
-        lua_call(state, count as c_int + 4, LUA_MULTRET);
+        lua_call(state, count as c_int + 2, LUA_MULTRET);
         lua_gettop(state)
     }
 }

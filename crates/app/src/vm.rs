@@ -195,10 +195,13 @@ impl Vm {
             // registry while it runs; if there is no memory for it, the machine is at its end.
             unsafe {
                 let context = &*of;
-                let thread = lua_newthread(state);
-                let anchor = luaL_ref(state, LUA_REGISTRYINDEX);
-                let answer = serve(context, thread, &request);
-                luaL_unref(state, LUA_REGISTRYINDEX, anchor);
+                let thread = context.take_thread(state);
+                let current = context.scheduler.current();
+                let client = (request.session, request.user, request.peer.clone());
+                context.clients.borrow_mut().insert(current, client);
+                let answer = serve(context, thread.0, &request);
+                context.clients.borrow_mut().remove(&current);
+                context.give_thread(thread);
                 context.leave_seat();
                 answers.borrow_mut().push((request.asker, answer));
             }
@@ -213,9 +216,15 @@ impl Vm {
         }
         let answers = std::mem::take(&mut *self.answers.borrow_mut());
         self.inbox.answered(answers.len());
+        // One wake-up for each thread that gets some.
+        let mut threads: Vec<Arc<dyn Asker>> = Vec::new();
         for (asker, answer) in answers {
             asker.answer(answer);
+            if threads.iter().all(|other| other.thread() != asker.thread()) {
+                threads.push(asker);
+            }
         }
+        threads.iter().for_each(|asker| asker.wake());
     }
 }
 

@@ -23,11 +23,35 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
 
 /// Names a fiber; numbers are not given again. The first is 101: Tarantool keeps those below for
 /// fibers of the system.
 pub type FiberId = u64;
+
+/// A map by fiber. The numbers come one after the other, and nobody chooses them.
+pub type FiberMap<T> = HashMap<FiberId, T, BuildHasherDefault<FiberHasher>>;
+
+/// Spreads numbers over the bits that a table looks at.
+#[derive(Default)]
+pub struct FiberHasher(u64);
+
+impl Hasher for FiberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// What a fiber does.
 pub type Body = Box<dyn FnOnce()>;
@@ -98,7 +122,7 @@ struct Fiber {
 
 #[derive(Default)]
 struct Fibers {
-    all: HashMap<FiberId, Fiber>,
+    all: FiberMap<Fiber>,
     idle: Vec<Box<Stack>>,
     ready: VecDeque<FiberId>,
     /// By time, nanoseconds of the owner's clock.

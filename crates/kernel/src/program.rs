@@ -48,6 +48,12 @@ pub enum Kind {
 pub trait Asker: Send + Sync {
     /// Takes the answer. Called once, from the program's thread.
     fn answer(&self, answer: Answer);
+
+    /// The thread that has the connection.
+    fn thread(&self) -> usize;
+
+    /// Wakes that thread, which finds what was answered.
+    fn wake(&self);
 }
 
 /// The answer to a [`Request`].

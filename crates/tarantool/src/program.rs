@@ -37,7 +37,15 @@ impl Asker for Asked {
     fn answer(&self, answer: Answer) {
         *self.answer.lock() = Some(answer);
         let (client, thread, slot) = self.client;
-        self.shared.threads[thread].send(Message::ProgramAnswered { client, slot });
+        self.shared.threads[thread].leave(Message::ProgramAnswered { client, slot });
+    }
+
+    fn thread(&self) -> usize {
+        self.client.1
+    }
+
+    fn wake(&self) {
+        self.shared.threads[self.client.1].wake();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Native, raise_text};
 use crate::context::Context;
-use crate::stack::State;
+use crate::stack::{State, push_bytes};
 use ladon_fibers::Woken;
 use mlua::ffi::*;
 use std::ffi::c_int;
@@ -16,6 +16,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"switches", switches),
     (c"user", user),
     (c"set_user", set_user),
+    (c"client", client),
 ];
 
 unsafe extern "C-unwind" {
@@ -45,10 +46,10 @@ unsafe extern "C-unwind" fn spawn(state: State) -> c_int {
         if at_once {
             before_switch(state);
         }
-        let thread = lua_newthread(state);
+        let taken = context.take_thread(state);
+        let thread = taken.0;
         lua_pushvalue(state, 1);
         lua_xmove(state, thread, 1);
-        let anchor = luaL_ref(state, LUA_REGISTRYINDEX);
         let (of, user) = (&raw const *context, context.seat().user);
         let body = Box::new(move || {
             // The context outlives its fibers.
@@ -57,7 +58,7 @@ unsafe extern "C-unwind" fn spawn(state: State) -> c_int {
             // The function catches errors itself; what comes here is one of memory.
             lua_pcall(thread, 0, 0, 0);
             context.leave_seat();
-            luaL_unref(thread, LUA_REGISTRYINDEX, anchor);
+            context.give_thread(taken);
         });
         let started = match at_once {
             true => context.scheduler.start(body),
@@ -69,7 +70,7 @@ unsafe extern "C-unwind" fn spawn(state: State) -> c_int {
                 1
             }
             Err(error) => {
-                luaL_unref(state, LUA_REGISTRYINDEX, anchor);
+                context.give_thread(taken);
                 raise_text(state, error.to_string())
             }
         }
@@ -150,4 +151,24 @@ unsafe extern "C-unwind" fn set_user(state: State) -> c_int {
         Context::of(state).change_seat(|seat| seat.user = user);
     }
     0
+}
+
+/// `client() -> session, user, address` of the client whose request the fiber serves; nothing of
+/// others.
+unsafe extern "C-unwind" fn client(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls. The text is copied; memory that runs out leaves
+    // the cell borrowed, and the machine at its end.
+    unsafe {
+        let context = Context::of(state);
+        let current = context.scheduler.current();
+        match context.clients.borrow().get(&current) {
+            Some((session, user, peer)) => {
+                lua_pushnumber(state, *session as f64);
+                lua_pushnumber(state, f64::from(*user));
+                push_bytes(state, peer.as_bytes());
+                3
+            }
+            None => 0,
+        }
+    }
 }
