@@ -3,7 +3,7 @@ local ladon = ...
 local ffi = require('ffi')
 
 ffi.cdef([[
-struct ladon_tuple { uint32_t size; uint32_t space; char data[?]; };
+struct tuple { uint32_t size; uint32_t space; char data[?]; };
 struct error { uint32_t number; };
 ]])
 
@@ -16,7 +16,7 @@ registry['ladon.seq'] = {__serialize = 'seq'}
 registry['ladon.map'] = {__serialize = 'map'}
 
 local int64, uint64 = ffi.typeof('int64_t'), ffi.typeof('uint64_t')
-local tuple = ffi.typeof('struct ladon_tuple')
+local tuple = ffi.typeof('struct tuple')
 local function number_of(ctype)
     return tonumber(ctype)
 end

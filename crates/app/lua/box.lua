@@ -314,6 +314,7 @@ end
 -- The program's file, as `tarantool FILE ARGUMENTS` runs it.
 ladon.registry['ladon.program'] = function(file, ...)
     arg = {[0] = file, ...}
+    ladon.fiber_self():name(file:match('[^/]*$'))
     local text, why
     if file == '-' then
         text = io.read('*a')

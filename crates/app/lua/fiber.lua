@@ -162,10 +162,7 @@ local function object_of(id, usage)
 end
 
 function fiber.find(id)
-    if type(id) ~= 'number' then
-        error('fiber.find(id): bad arguments', 2)
-    end
-    return alive[id]
+    return alive[tonumber(id)]
 end
 
 function fiber.status(object)
@@ -353,14 +350,10 @@ local function length(channel)
     return channel.behind - channel.first
 end
 
-local function check_open(channel)
-    if not channel.is_open then
-        box.error({code = 0, type = 'ChannelIsClosed', reason = 'Channel is closed'})
-    end
-end
-
 function channel_methods.put(channel, value, timeout)
-    check_open(channel)
+    if not channel.is_open then
+        return false
+    end
     local stop = deadline(timeout)
     local offer = {value = value}
     local has_reader = channel.waiting ~= nil and channel.waiting > length(channel)
@@ -387,7 +380,6 @@ function channel_methods.put(channel, value, timeout)
             if not is_ok then
                 error(is_woken, 0)
             end
-            check_open(channel)
             return false
         end
     end
@@ -437,7 +429,6 @@ function channel_methods.get(channel, timeout)
 end
 
 function channel_methods.close(channel)
-    check_open(channel)
     channel.is_open = false
     channel.values, channel.first, channel.behind = {}, 1, 1
     while #channel.readers > 0 do

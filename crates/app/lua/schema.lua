@@ -535,7 +535,7 @@ function sequence_methods.current(of)
     if now == nil then
         box.error(box.error.SEQUENCE_NOT_STARTED, of.name)
     end
-    return now[2]
+    return require('ffi').cast('int64_t', now[2])
 end
 
 function sequence_methods.set(of, value)

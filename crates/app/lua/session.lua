@@ -230,5 +230,9 @@ local function finish(is_ok, ...)
 end
 
 ladon.registry['ladon.call'] = function(is_eval, name, ...)
+    -- Definitions may have changed since the last one.
+    if ladon.schema_version() ~= nil then
+        ladon.spaces()
+    end
     return finish(pcall(run, is_eval, name, ...))
 end

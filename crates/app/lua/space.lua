@@ -6,6 +6,8 @@ local select_natively, get_natively = ladon.select, ladon.get
 local is_tuple = ladon.is_tuple
 
 local ALL, EQ = 2, 0
+-- Spaces below are the system's.
+local SPACE_ID_MIN = 512
 local LIMIT_MAX = 4294967295
 -- Tuples that an iterator takes at a time.
 local PAGE = 128
@@ -72,6 +74,14 @@ local function primary(space, name)
     return index
 end
 
+-- What a change of a definition returns, once the objects show it.
+local function defined(id, ...)
+    if id < SPACE_ID_MIN then
+        ladon.spaces()
+    end
+    return ...
+end
+
 -- A method as a call by its name, which knows its errors.
 local function call(index, method, ...)
     local space = box.space[index.space_id]
@@ -104,12 +114,12 @@ end
 
 function index_methods.update(index, key, operations)
     check_index(index, 'update')
-    return ladon.update(index.space_id, index.id, key_of(key), operations)
+    return defined(index.space_id, ladon.update(index.space_id, index.id, key_of(key), operations))
 end
 
 function index_methods.delete(index, key)
     check_index(index, 'delete')
-    return ladon.delete(index.space_id, index.id, key_of(key))
+    return defined(index.space_id, ladon.delete(index.space_id, index.id, key_of(key)))
 end
 
 function index_methods.count(index, key, options)
@@ -209,18 +219,14 @@ local Index = {__index = index_methods}
 
 function space_methods.insert(space, tuple)
     check_space(space, 'insert')
-    return ladon.put(space.id, tuple, false)
+    return defined(space.id, ladon.put(space.id, tuple, false))
 end
 
 function space_methods.replace(space, tuple)
     check_space(space, 'replace')
-    return ladon.put(space.id, tuple, true)
+    return defined(space.id, ladon.put(space.id, tuple, true))
 end
-
-function space_methods.put(space, tuple)
-    check_space(space, 'put')
-    return ladon.put(space.id, tuple, true)
-end
+space_methods.put = space_methods.replace
 
 function space_methods.get(space, key)
     return index_methods.get(primary(space, 'get'), key)
@@ -289,9 +295,14 @@ function space_methods.frommap(space, map, options)
     end
     for name, at in pairs(names) do
         local value = map[name]
-        tuple[at] = value == nil and box.NULL or value
-        if at > most then
-            most = at
+        if value ~= nil then
+            tuple[at] = value
+            most = math.max(most, at)
+        end
+    end
+    for at = 1, most do
+        if tuple[at] == nil then
+            tuple[at] = box.NULL
         end
     end
     if options and options.table then

@@ -158,7 +158,7 @@ function methods.find(tuple, ...)
     local from, value = find_from(tuple, 'find', ...)
     for at = from, len(tuple) do
         if field(tuple, at) == value then
-            return at - 1
+            return at
         end
     end
 end
@@ -169,10 +169,10 @@ function methods.findall(tuple, ...)
     local from, value = find_from(tuple, 'findall', ...)
     for at = from, len(tuple) do
         if field(tuple, at) == value then
-            found[#found + 1] = at - 1
+            found[#found + 1] = at
         end
     end
-    return unpack(found)
+    return found
 end
 
 function methods.next(tuple, at)
@@ -288,9 +288,6 @@ ffi.metatype(ladon.tuple_type, {
             end
         end
         return methods[key]
-    end,
-    __newindex = function()
-        error('box.tuple is read-only', 2)
     end,
     __eq = function(a, b)
         return is_tuple(a) and is_tuple(b) and ffi.cast('void *', a) == ffi.cast('void *', b)

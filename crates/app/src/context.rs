@@ -9,8 +9,8 @@ use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::request::Request;
 use ladon_kernel::program::Failed;
 use mlua::ffi::*;
-use std::ffi::c_int;
 use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
 use std::time::Instant;
 
 /// A fiber's part of the context: what it has beside its stack.
@@ -161,11 +161,7 @@ impl Context {
     ///
     /// # Errors
     /// There is no data yet.
-    pub(crate) fn request(
-        &self,
-        request: &Request<'_>,
-        reply: &mut Vec<u8>,
-    ) -> Result<(), Failed> {
+    pub(crate) fn request(&self, request: &Request<'_>, reply: &mut Vec<u8>) -> Result<(), Failed> {
         let seat = self.seat();
         let is_about_stream = matches!(request, Request::Begin(_));
         let stream = match seat.in_transaction || is_about_stream {

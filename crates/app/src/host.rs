@@ -1,6 +1,5 @@
 //! What the machine asks of the server that it lives in.
 
-
 /// How a packet ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ran {
@@ -49,7 +48,8 @@ pub trait Host {
     ///
     /// # Errors
     /// Why a setting cannot be as asked.
-    fn configure(&mut self, options: &[(String, Setting)]) -> Result<Option<Box<dyn Data>>, String>;
+    fn configure(&mut self, options: &[(String, Setting)])
+    -> Result<Option<Box<dyn Data>>, String>;
 
     /// Writes one line of the program's log; `level` is Tarantool's (2 error, 3 crit, 4 warn,
     /// 5 info, 6 verbose, 7 debug).

@@ -1,7 +1,7 @@
 //! What other threads leave for the machine's.
 
-use ladon_kernel::program::{Program, Request};
 use crate::poller::WAKER;
+use ladon_kernel::program::{Program, Request};
 use mio::{Poll, Waker};
 use std::collections::VecDeque;
 use std::io;

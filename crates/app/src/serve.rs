@@ -20,8 +20,7 @@ pub(crate) unsafe fn serve(context: &Context, thread: State, request: &Request) 
     if context.seat().in_transaction {
         context.leave_seat();
         let message = "Transaction is active at return from function".to_owned();
-        result = result
-            .and(Err(Failed { code: 30, message, class: "ClientError".to_owned() }));
+        result = result.and(Err(Failed { code: 30, message, class: "ClientError".to_owned() }));
     }
     Answer { result, depends: context.seat().depends }
 }
@@ -85,11 +84,7 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
     }
 }
 
-unsafe fn push_argument(
-    types: &Types,
-    state: State,
-    input: &mut &[u8],
-) -> Result<(), ValueError> {
+unsafe fn push_argument(types: &Types, state: State, input: &mut &[u8]) -> Result<(), ValueError> {
     // SAFETY: As promised by the caller.
     unsafe { types.push(state, input) }
 }
@@ -122,11 +117,7 @@ unsafe fn encode(
 }
 
 /// A table of tables or tuples is so many tuples; another one is one.
-unsafe fn encode_tuples(
-    types: &Types,
-    state: State,
-    out: &mut Vec<u8>,
-) -> Result<u32, ValueError> {
+unsafe fn encode_tuples(types: &Types, state: State, out: &mut Vec<u8>) -> Result<u32, ValueError> {
     // SAFETY: As promised by the caller.
     unsafe {
         let length = lua_objlen(state, 1) as u32;

@@ -4,7 +4,7 @@
 //! ```text
 //!   nil, cdata NULL <-> nil          number that is whole <-> integer       other number <-> double
 //!   int64_t, uint64_t <-> integers beyond 1e14      string -> str      table <-> array or map
-//!   tuple (struct ladon_tuple) -> the bytes that it is       unknown extension -> an error
+//!   tuple (struct tuple) -> the bytes that it is       unknown extension -> an error
 //! ```
 //!
 //! What a cdata is, its type's number says, which LuaJIT keeps in front of it; [`Types::check`]
@@ -37,7 +37,7 @@ pub(crate) struct Types {
     pub(crate) null: c_int,
 }
 
-/// A tuple as Lua has it: `struct ladon_tuple` of `box.lua`.
+/// A tuple as Lua has it: `struct tuple` of `box.lua`.
 #[repr(C)]
 pub(crate) struct LuaTuple {
     /// Bytes of `data`.
@@ -183,7 +183,9 @@ impl Types {
                 Value::Array(count) => self.push_array(state, input, count, depth)?,
                 Value::Map(count) => self.push_map(state, input, count, depth)?,
                 Value::Ext(kind, _) => {
-                    return Err(ValueError(format!("MessagePack extension {kind} has no type here")));
+                    return Err(ValueError(format!(
+                        "MessagePack extension {kind} has no type here"
+                    )));
                 }
             }
         }

@@ -4,9 +4,9 @@ use crate::context::Context;
 use crate::host::Host;
 use crate::inbox::Inbox;
 use crate::memory::{Memory, allocate};
+use crate::natives;
 use crate::serve::{failed_of, serve};
 use crate::stack::{State, bytes, push_bytes};
-use crate::natives;
 use ladon_kernel::program::{Answer, Asker, Failed, Request};
 use mlua::ffi::*;
 use std::cell::RefCell;
@@ -100,7 +100,8 @@ impl Vm {
             natives::push_all(state, &raw const *self.context);
             for (name, text) in FILES {
                 let chunk = CString::new(format!("@builtin/{name}.lua")).unwrap_or_default();
-                let status = luaL_loadbuffer(state, text.as_ptr().cast(), text.len(), chunk.as_ptr());
+                let status =
+                    luaL_loadbuffer(state, text.as_ptr().cast(), text.len(), chunk.as_ptr());
                 lua_pushvalue(state, 1);
                 if status != LUA_OK || lua_pcall(state, 1, 0, 0) != LUA_OK {
                     let at = if status == LUA_OK { -1 } else { -2 };
@@ -177,11 +178,8 @@ impl Vm {
         for request in self.inbox.take() {
             let answer = Arc::clone(&request.asker);
             if let Err(error) = self.start(request) {
-                let failed = Failed {
-                    code: 2,
-                    message: error.to_string(),
-                    class: "OutOfMemory".to_owned(),
-                };
+                let failed =
+                    Failed { code: 2, message: error.to_string(), class: "OutOfMemory".to_owned() };
                 let refused = Answer { result: Err(failed), depends: 0 };
                 self.answers.borrow_mut().push((answer, refused));
             }

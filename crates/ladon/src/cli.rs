@@ -214,9 +214,9 @@ pub fn hint(error: &clap::Error) -> Option<String> {
         return None;
     }
     match Path::new(given).extension().and_then(OsStr::to_str) {
-        Some("lua") => Some(format!(
-            "for a Lua program written for Tarantool: ladon tarantool {given}"
-        )),
+        Some("lua") => {
+            Some(format!("for a Lua program written for Tarantool: ladon tarantool {given}"))
+        }
         Some("toml") => Some(format!("settings in TOML: ladon serve --config {given}")),
         Some("conf") => Some(format!("for a redis.conf: ladon serve --redis-conf {given}")),
         _ if Path::new(given).is_dir() => {
@@ -291,7 +291,9 @@ mod tests {
         ] {
             assert_eq!(hint(arguments).as_deref(), Some(wanted), "{arguments:?}");
         }
-        assert!(hint(&["ladon", "init.lua"]).is_some_and(|it| it.contains("ladon tarantool init.lua")));
+        assert!(
+            hint(&["ladon", "init.lua"]).is_some_and(|it| it.contains("ladon tarantool init.lua"))
+        );
         assert!(hint(&["ladon", "my.toml"]).is_some_and(|it| it.contains("--config my.toml")));
         assert_eq!(hint(&["ladon", "--nosuch"]), None);
         assert_eq!(hint(&["ladon", "nosuch"]), None);

@@ -82,8 +82,7 @@ impl Data for ProgramData {
         session.end_overdue(now_ms, thread.scratch);
         session.end_asked(thread.scratch);
         let packet = Packet::decode(packet);
-        let outcome =
-            ladon_tarantool::execute(&mut thread, &mut session, packets, packet, reply);
+        let outcome = ladon_tarantool::execute(&mut thread, &mut session, packets, packet, reply);
         if !thread.scratch.ready.is_empty() {
             blocking::serve(&mut thread);
         }

@@ -8,7 +8,8 @@ use ladon_msgpack::write;
 use ladon_space::{BoxError, ErrorCode};
 
 /// Why most procedures are not there.
-const NO_LUA: &str = "Ladon has no Lua yet, only box.info and the methods of box.space";
+const NO_LUA: &str =
+    "there is no program here (`ladon tarantool`), only box.info and the methods of box.space";
 
 /// `ER_MEMORY_ISSUE`.
 const MEMORY_ISSUE: ErrorCode = ErrorCode(2);

@@ -50,12 +50,12 @@ const REQUESTS: &[RequestFacts] = &[
     facts(types::WATCH, IS_QUICK, Status::Works),
     facts(types::UNWATCH, IS_QUICK, Status::Works),
     facts(types::WATCH_ONCE, IS_QUICK, Status::Works),
-    facts(types::EVAL, READS, Status::Absent("there is no Lua")),
+    facts(types::EVAL, READS, Status::Partly("it is a program that evaluates: `ladon tarantool`")),
     facts(types::EXECUTE, READS, Status::Absent("there is no SQL")),
     facts(types::PREPARE, READS, Status::Absent("there is no SQL")),
 ];
 
-const CALLS: &str = "functions other than `box.info`, `box.space.NAME:METHOD` and `box.space.NAME.index.NAME:METHOD`, \
+const CALLS: &str = "without a program (`ladon tarantool`), functions other than `box.info`, `box.space.NAME:METHOD` and `box.space.NAME.index.NAME:METHOD`, \
      where `METHOD` is `select`, `get`, `insert`, `replace`, `put`, `update`, `upsert`, `delete`, `count`, \
      `len`, `bsize`, `min`, `max` or `random`";
 
@@ -162,7 +162,7 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   who alters a space needs the right to it also of the owner that it had, a user is not dropped while others have rights to it,
   and a session whose user was dropped has no user, whoever gets the number. There may be more than 32 users and roles.
 - **System spaces** whose tuples would define what there is not are read-only: `_collation`, `_trigger`, `_fk_constraint`,
-  `_ck_constraint`, `_func_index`, `_cluster`. A function of `_func` can be owned and granted, and not called: there is no Lua.
+  `_ck_constraint`, `_func_index`, `_cluster`. A function of `_func` can be owned and granted, and is called where there is a program (`ladon tarantool`).
 
 ## Connectors
 

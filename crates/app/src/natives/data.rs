@@ -8,8 +8,8 @@ use ladon_iproto::client::Reply;
 use ladon_iproto::request::{
     Begin, Call, Delete, IndexRef, Put, Request, Select, SpaceRef, Update, Upsert,
 };
-use ladon_msgpack::{read_array, take};
 use ladon_kernel::program::Failed;
+use ladon_msgpack::{read_array, take};
 use mlua::ffi::*;
 use std::ffi::c_int;
 
@@ -173,10 +173,8 @@ unsafe fn show_reply(
                 }
                 Ok(1)
             }
-            Show::Tuple(_) if count == 0 => {
-                lua_pushnil(state);
-                Ok(1)
-            }
+            // As Tarantool's methods: no value, not nil.
+            Show::Tuple(_) if count == 0 => Ok(0),
             Show::Tuple(_) if count > 1 => Err(more_than_one().into()),
             Show::Tuple(space) => {
                 let tuple = take(&mut data).map_err(ValueError::from)?;
@@ -206,6 +204,12 @@ unsafe fn push_shown(state: State, types: &Types, data: &mut &[u8]) -> Result<()
         }
     }
     Ok(())
+}
+
+/// `ER_TUPLE_NOT_ARRAY`.
+fn not_array() -> Failed {
+    let message = "Tuple/Key must be MsgPack array".to_owned();
+    Failed { code: 22, message, class: "ClientError".to_owned() }
 }
 
 /// `ER_MORE_THAN_ONE_TUPLE`.
@@ -272,6 +276,11 @@ unsafe extern "C-unwind" fn put(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let context = Context::of(state);
+        let is_row =
+            lua_type(state, 2) == LUA_TTABLE || context.types.get().tuple(state, 2).is_some();
+        if !is_row {
+            return raise_failed(state, not_array());
+        }
         let (space, replaces) = (uint(state, 1), lua_toboolean(state, 3) != 0);
         let request = request_of(|it: &Encoded| {
             let put = Put { space: SpaceRef::Id(space), tuple: it.get(0) };
@@ -337,9 +346,8 @@ unsafe extern "C-unwind" fn call(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let context = Context::of(state);
-        let request = request_of(|it: &Encoded| {
-            Request::Call(Call { name: it.text, arguments: it.get(0) })
-        });
+        let request =
+            request_of(|it: &Encoded| Request::Call(Call { name: it.text, arguments: it.get(0) }));
         ask(state, context, [2, 0, 0], request, Show::Values)
     }
 }
@@ -375,9 +383,9 @@ unsafe fn end_transaction(state: State, request: Request<'_>) -> c_int {
         let mut reply = context.take_buffer();
         let asked = context.request(&request, &mut reply);
         context.change_seat(|seat| seat.in_transaction = false);
-        let done = asked.map_err(Refused::from).and_then(|()| {
-            show_reply(state, &context.types.get(), &reply, Show::Nothing)
-        });
+        let done = asked
+            .map_err(Refused::from)
+            .and_then(|()| show_reply(state, &context.types.get(), &reply, Show::Nothing));
         context.give_buffer(reply);
         match done {
             Ok(count) => count,

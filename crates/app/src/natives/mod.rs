@@ -7,8 +7,8 @@ mod system;
 mod tuples;
 
 use crate::context::Context;
-use fibers::before_switch;
 use crate::stack::{State, push_bytes, set_function};
+use fibers::before_switch;
 use ladon_kernel::program::Failed;
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};

@@ -154,10 +154,7 @@ unsafe extern "C-unwind" fn connect(state: State) -> c_int {
 }
 
 /// Runs something on the socket that is the first argument.
-unsafe fn with<T>(
-    state: State,
-    run: impl FnOnce(SockRef<'_>) -> io::Result<T>,
-) -> io::Result<T> {
+unsafe fn with<T>(state: State, run: impl FnOnce(SockRef<'_>) -> io::Result<T>) -> io::Result<T> {
     // SAFETY: As promised by the caller. `socket.lua` closes a socket once, and uses it no more.
     unsafe {
         let fd = lua_tonumber(state, 1) as RawFd;
@@ -228,9 +225,7 @@ unsafe extern "C-unwind" fn write(state: State) -> c_int {
     unsafe {
         let text = bytes(state, 2).unwrap_or_default();
         let start = (lua_tonumber(state, 3).max(1.0) as usize - 1).min(text.len());
-        let sent = with(state, |socket| {
-            socket.send_with_flags(&text[start..], libc::MSG_NOSIGNAL)
-        });
+        let sent = with(state, |socket| socket.send_with_flags(&text[start..], libc::MSG_NOSIGNAL));
         match sent {
             Ok(count) => {
                 lua_pushnumber(state, count as f64);

@@ -26,12 +26,13 @@ unsafe extern "C-unwind" fn tuple_new(state: State) -> c_int {
         let context = Context::of(state);
         let types = context.types.get();
         let mut buffer = context.take_buffer();
-        let done = types.encode(state, 1, &mut buffer).and_then(|()| {
-            match ladon_iproto::request::is_array(&buffer) {
-                true => Ok(()),
-                false => Err(ValueError("A tuple or a table expected".to_owned())),
-            }
-        });
+        let done =
+            types.encode(state, 1, &mut buffer).and_then(
+                |()| match ladon_iproto::request::is_array(&buffer) {
+                    true => Ok(()),
+                    false => Err(ValueError("A tuple or a table expected".to_owned())),
+                },
+            );
         match done {
             Ok(()) => {
                 types.push_tuple(state, &buffer, uint(state, 2));

@@ -25,6 +25,11 @@ pub(super) struct ProgramServer {
 }
 
 impl ProgramServer {
+    /// Whether it was asked to stop.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stop.is_requested()
+    }
+
     /// Stops it in good order: its log is complete then.
     ///
     /// # Errors
@@ -139,9 +144,9 @@ impl ProgramHost {
             return Err("Can't set option 'work_dir' or 'pid_file' dynamically".to_owned());
         }
         let changed = match &node.follow_settings {
-            Some(follower) => node
-                .settings
-                .set_many_with(&wanted.settings, |next, changed| follower.follow(next, changed, None)),
+            Some(follower) => node.settings.set_many_with(&wanted.settings, |next, changed| {
+                follower.follow(next, changed, None)
+            }),
             None => node.settings.set_many(&wanted.settings),
         };
         let changed = changed.map_err(|error| error.to_string())?;

@@ -15,11 +15,13 @@ mod options;
 use crate::cli;
 use crate::exit::Exit;
 use clap::{Arg, ArgMatches, Command, value_parser};
-use host::ProgramHost;
+use host::{ProgramHost, ProgramServer};
 use ladon_app::{Inbox, Program, Vm, VmOptions};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 /// Bytes of the stack of the program's thread; fibers have their own.
 const STACK_BYTES: usize = 8 << 20;
@@ -43,6 +45,30 @@ pub fn command() -> Command {
         .arg(program)
 }
 
+/// The program's exit code. A program that does not end once its server stops is left where it is.
+fn await_end(ended: &Receiver<Result<i32, String>>, server: &ProgramServer) -> Result<i32, String> {
+    const LOOK_EVERY: Duration = Duration::from_millis(50);
+    /// How long it may go on after its server was asked to stop.
+    const GRACE: Duration = Duration::from_secs(1);
+    let mut stopping_since = None;
+    loop {
+        match ended.recv_timeout(LOOK_EVERY) {
+            Ok(code) => return code,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err("the program's thread failed".to_owned());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if server.is_stopping() {
+            let since = *stopping_since.get_or_insert_with(Instant::now);
+            if since.elapsed() > GRACE {
+                tracing::warn!("the program does not end: it is left where it is");
+                return Ok(0);
+            }
+        }
+    }
+}
+
 /// Runs a program to its end. Returns its exit code.
 pub fn run(matches: &ArgMatches) -> std::process::ExitCode {
     let mut words = matches.get_many::<OsString>("program").into_iter().flatten().cloned();
@@ -61,15 +87,22 @@ pub fn run(matches: &ArgMatches) -> std::process::ExitCode {
     };
     let (host, server) = ProgramHost::new(matches.clone(), Arc::clone(&inbox));
     let thread = std::thread::Builder::new().name("ladon-app".into()).stack_size(STACK_BYTES);
+    let (ended, has_ended) = channel();
     let started = thread.spawn(move || {
-        let mut vm = Vm::new(Box::new(host), inbox, &VmOptions::default())?;
-        let code = vm.run(Program { file, arguments });
-        // Fibers that wait are still on their stacks: the process ends with them.
-        std::mem::forget(vm);
-        Ok::<i32, String>(code)
+        let run = || {
+            let mut vm = Vm::new(Box::new(host), inbox, &VmOptions::default())?;
+            let code = vm.run(Program { file, arguments });
+            // Fibers that wait are still on their stacks: the process ends with them.
+            std::mem::forget(vm);
+            Ok::<i32, String>(code)
+        };
+        // Whoever waited may have given up.
+        let _ = ended.send(run());
     });
-    let ended = started.map_err(|error| format!("cannot start the program's thread: {error}"));
-    let code = ended.and_then(|it| it.join().map_err(|_| "the program's thread failed".to_owned())?);
+    let code = match started {
+        Ok(_) => await_end(&has_ended, &server),
+        Err(error) => Err(format!("cannot start the program's thread: {error}")),
+    };
     let stopped = server.stop();
     match (code, stopped) {
         (Ok(code), Ok(())) => std::process::ExitCode::from(code as u8),

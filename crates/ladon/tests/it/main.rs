@@ -42,6 +42,7 @@ mod operating_pages;
 mod operations;
 mod panic_in_a_transaction;
 mod pause_waits_for_writes;
+mod program;
 mod pubsub;
 mod reply_overtakes_fsync;
 mod saving;

@@ -355,7 +355,9 @@ impl Worker {
                 self.queues.push(WaitsFor::Delivery, connection);
             }
             // Packets that wait are set aside instead.
-            Flow::AwaitsCommit | Flow::AwaitsReply | Flow::AwaitsProgram | Flow::GoesOn => self.waits_to_write(item),
+            Flow::AwaitsCommit | Flow::AwaitsReply | Flow::AwaitsProgram | Flow::GoesOn => {
+                self.waits_to_write(item)
+            }
         }
         // Freed at once, because the value would be copied for its next change. But what the
         // request stored may be gone by now, or was never stored.

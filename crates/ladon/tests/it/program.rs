@@ -1,0 +1,212 @@
+//! `ladon tarantool`: programs print what they print under Tarantool, what clients call is wholly
+//! there after a crash or not at all, and a program that never ends is nobody else's burden.
+
+use crate::iproto::client::{Iproto, array, int};
+use ladon_iproto::Request;
+use ladon_iproto::request::Call;
+use ladon_msgpack::read_uint;
+use ladon_testkit::Ports;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const LADON: &str = env!("CARGO_BIN_EXE_ladon");
+
+fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/program").join(name)
+}
+
+/// Runs a program to its end in a folder of its own, with a port as its argument.
+fn run(command: &mut Command, name: &str) -> Output {
+    let dir = tempfile::tempdir().expect("a directory");
+    let ports = Ports::take(2).expect("ports");
+    let command = command.arg(program(name)).arg(ports.first().to_string());
+    command.current_dir(dir.path()).stdin(Stdio::null()).output().expect("runs")
+}
+
+fn has_tarantool() -> bool {
+    let version = Command::new("tarantool").arg("--version").output();
+    version.is_ok_and(|it| String::from_utf8_lossy(&it.stdout).contains("Tarantool 2.6"))
+}
+
+#[track_caller]
+fn check_transcript(name: &str) {
+    let recorded = std::fs::read_to_string(program(&format!("{name}.txt"))).expect("a transcript");
+    let script = format!("{name}.lua");
+    let ran = run(Command::new(LADON).arg("tarantool"), &script);
+    let printed = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(printed, recorded, "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success());
+    if has_tarantool() {
+        let theirs = run(&mut Command::new("tarantool"), &script);
+        assert_eq!(String::from_utf8_lossy(&theirs.stdout), recorded, "recorded of Tarantool");
+    }
+}
+
+#[test]
+fn spaces_are_those_of_tarantool() {
+    check_transcript("spaces");
+}
+
+#[test]
+fn fibers_are_those_of_tarantool() {
+    check_transcript("fibers");
+}
+
+#[test]
+fn net_box_and_sockets_are_those_of_tarantool() {
+    check_transcript("client");
+}
+
+/// A program that serves clients; killed when dropped.
+struct Serving {
+    process: Child,
+    ports: Ports,
+}
+
+impl Serving {
+    fn start(dir: &Path, arguments: &[&str]) -> Serving {
+        let ports = Ports::take(2).expect("ports");
+        let mut command = Command::new(LADON);
+        command.arg("tarantool").args(arguments).arg(program("transfers.lua"));
+        command.arg(ports.first().to_string()).current_dir(dir);
+        let process = command.stdin(Stdio::null()).spawn().expect("starts");
+        let serving = Serving { process, ports };
+        let began = Instant::now();
+        while TcpStream::connect(("127.0.0.1", serving.ports.first())).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(30), "it does not listen");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        serving
+    }
+
+    /// A client, once the program's functions are there.
+    fn client(&self) -> Iproto {
+        let mut client = Iproto::connect(self.ports.first());
+        let began = Instant::now();
+        while client.call("state", &[0x90]).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(30), "its functions are not there");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        client
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn number(value: &[u8]) -> u64 {
+    read_uint(&mut &*value).expect("a number")
+}
+
+#[test]
+fn a_procedure_is_wholly_there_after_a_crash_or_not_at_all() {
+    const ROUNDS: u64 = 3;
+    const TOTAL: u64 = 10_000;
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut acknowledged = 0;
+    for round in 0..ROUNDS {
+        let mut serving = Serving::start(dir.path(), &[]);
+        let mut client = serving.client();
+        let state = client.call("state", &[0x90]).expect("a state");
+        let (sum, journal) = (number(&state[0]), number(&state[1]));
+        assert_eq!(sum, TOTAL);
+        assert!(journal >= acknowledged, "{journal} of {acknowledged} acknowledged transfers");
+        assert!(journal <= acknowledged + 1, "{journal}: one at most was in flight");
+        acknowledged = journal;
+        let killer = {
+            let id = serving.process.id() as i32;
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(150 + 40 * round));
+                // SAFETY: Only a signal is sent.
+                unsafe { libc::kill(id, libc::SIGKILL) };
+            })
+        };
+        for at in 0.. {
+            let arguments = array(&[int(at % 10 + 1), int((at + 3) % 10 + 1), int(1)]);
+            let call = Call { name: b"transfer", arguments: &arguments };
+            match client.try_ask(&Request::Call(call)) {
+                Some(done) => done.expect("a transfer"),
+                None => break,
+            };
+            acknowledged += 1;
+        }
+        killer.join().expect("kills");
+        let _ = serving.process.wait();
+    }
+    assert!(acknowledged > ROUNDS, "there was something to lose");
+}
+
+#[test]
+fn a_function_that_never_ends_holds_up_nobody_else() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let redis = Ports::take(1).expect("a port");
+    let address = format!("127.0.0.1:{}", redis.first());
+    let mut serving = Serving::start(dir.path(), &["--resp", &address]);
+    let mut client = serving.client();
+    let nothing = [0x90];
+    client.tell(&Request::Call(Call { name: b"endless", arguments: &nothing }));
+    // Another client of the program waits, but what needs no Lua goes on, and so do others.
+    let mut other = Iproto::connect(serving.ports.first());
+    let key = array(&[array(&[int(1)])]);
+    other.call("box.space.accounts:get", &key).expect("a tuple");
+    let mut resp = TcpStream::connect(&address).expect("connects");
+    resp.write_all(b"PING\r\n").expect("sends");
+    let mut pong = [0; 7];
+    resp.read_exact(&mut pong).expect("an answer");
+    assert_eq!(&pong, b"+PONG\r\n");
+    assert!(!client.has_reply_within(Duration::from_millis(100)));
+    // It stops all the same, and its log is complete.
+    // SAFETY: Only a signal is sent.
+    unsafe { libc::kill(serving.process.id() as i32, libc::SIGTERM) };
+    let status = serving.process.wait().expect("it ends");
+    assert!(status.success(), "{status}");
+    let again = Serving::start(dir.path(), &[]);
+    again.client();
+}
+
+#[test]
+fn what_is_asked_of_a_program_is_bounded_and_answered_in_turn() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let serving = Serving::start(dir.path(), &[]);
+    let mut client = serving.client();
+    let expression = b"require('fiber').sleep(0.02) return ...";
+    let all: Vec<Vec<u8>> = (0..2_000).map(|at| array(&[int(at)])).collect();
+    let requests: Vec<Request<'_>> =
+        all.iter().map(|arguments| Request::Eval(Call { name: expression, arguments })).collect();
+    let answers = client.ask_all(&requests);
+    for (at, answer) in answers.iter().enumerate() {
+        let values = answer.as_ref().expect("an answer");
+        assert_eq!(number(&values[0]), at as u64);
+    }
+}
+
+#[test]
+fn a_program_that_fails_says_so() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("init.lua");
+    for (text, code, said) in [
+        ("error('boo')", 1, "boo"),
+        ("this is no Lua", 1, "init.lua:1:"),
+        ("os.exit(7)", 7, ""),
+        ("print('done')", 0, ""),
+        ("box.cfg{nosuch = 1}", 1, "unexpected option"),
+        ("box.cfg{background = true}", 1, "background"),
+        ("box.space.x:get(1)", 1, "Please call box.cfg{} first"),
+        ("box.cfg{} box.execute('SELECT 1')", 1, "box.execute"),
+    ] {
+        std::fs::write(&file, text).expect("writes");
+        let mut command = Command::new(LADON);
+        command.arg("tarantool").arg(&file).current_dir(dir.path());
+        let ran = command.output().expect("runs");
+        let told = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(code), "{text}: {told}");
+        assert!(told.contains(said), "{text}: {told}");
+    }
+}

@@ -1,0 +1,26 @@
+-- net.box and sockets, on this very server.
+local fiber, socket, nb = require('fiber'), require('socket'), require('net.box')
+local port = tonumber(arg[1])
+box.cfg{listen='127.0.0.1:'..port}
+box.schema.user.create('app', {password='secret', if_not_exists=true})
+box.schema.user.grant('app', 'read,write,execute', 'universe', nil, {if_not_exists=true})
+local s = box.schema.space.create('kv', {if_not_exists=true}) s:create_index('pk', {if_not_exists=true})
+function add(a, b) return a + b end
+local c = nb.connect('app:secret@127.0.0.1:'..port)
+print(c.state, c.error, c:ping())
+print(c:call('add', {1, 2}), c:eval('return ...', {1, 'x'}))
+print(c.space.kv:replace{1, 'a'}, c.space.kv:get(1), #c.space.kv:select())
+print(pcall(c.call, c, 'nosuch'))
+print(pcall(c.eval, c, 'require("fiber").sleep(1)', {}, {timeout=0.05}))
+local f = c:call('add', {3, 4}, {is_async=true}) print(f:wait_result(1)[1])
+c:close() print(c.state)
+print(nb.connect('127.0.0.1:1').state)
+print(nb.connect('app:wrong@127.0.0.1:'..port).state)
+local server = socket.tcp_server('127.0.0.1', port + 1, function(s, peer)
+  while true do local line = s:read('\n', 5) if line == nil or line == '' then return end s:write('echo ' .. line) end
+end)
+local k = socket.tcp_connect('127.0.0.1', port + 1)
+k:write('hello\nworld\n') print(k:read('\n'), k:read(8)) k:close()
+server:close()
+fiber.sleep(0.05)
+os.exit(0)
