@@ -6,6 +6,8 @@ use ladon_iproto::Request;
 use ladon_iproto::request::Call;
 use ladon_msgpack::read_uint;
 use ladon_testkit::Ports;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -101,6 +103,10 @@ impl Drop for Serving {
     }
 }
 
+fn pid(process: &Child) -> Pid {
+    Pid::from_raw(process.id().cast_signed())
+}
+
 fn number(value: &[u8]) -> u64 {
     read_uint(&mut &*value).expect("a number")
 }
@@ -121,11 +127,10 @@ fn a_procedure_is_wholly_there_after_a_crash_or_not_at_all() {
         assert!(journal <= acknowledged + 1, "{journal}: one at most was in flight");
         acknowledged = journal;
         let killer = {
-            let id = serving.process.id() as i32;
+            let id = pid(&serving.process);
             std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(150 + 40 * round));
-                // SAFETY: Only a signal is sent.
-                unsafe { libc::kill(id, libc::SIGKILL) };
+                kill(id, Signal::SIGKILL).expect("killed");
             })
         };
         for at in 0.. {
@@ -163,8 +168,7 @@ fn a_function_that_never_ends_holds_up_nobody_else() {
     assert_eq!(&pong, b"+PONG\r\n");
     assert!(!client.has_reply_within(Duration::from_millis(100)));
     // It stops all the same, and its log is complete.
-    // SAFETY: Only a signal is sent.
-    unsafe { libc::kill(serving.process.id() as i32, libc::SIGTERM) };
+    kill(pid(&serving.process), Signal::SIGTERM).expect("told");
     let status = serving.process.wait().expect("it ends");
     assert!(status.success(), "{status}");
     let again = Serving::start(dir.path(), &[]);
