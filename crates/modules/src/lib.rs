@@ -22,8 +22,10 @@
 
 mod cdata;
 mod decimal;
+mod errno;
 mod json;
 mod numbers;
+mod pickle;
 mod serializer;
 mod stack;
 mod table;

@@ -1,7 +1,7 @@
 //! Which modules there are, and how they come into a state.
 
 use crate::stack::{State, push_bytes, run_chunk};
-use crate::{cdata, decimal, json, uuid};
+use crate::{cdata, decimal, errno, json, pickle, uuid};
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int, c_void};
 
@@ -57,8 +57,15 @@ macro_rules! lua {
     };
 }
 
-static MODULES: &[Module] =
-    &[rust!("decimal", decimal::open), rust!("json", json::open), rust!("uuid", uuid::open)];
+static MODULES: &[Module] = &[
+    lua!("clock", "clock.lua"),
+    rust!("decimal", decimal::open),
+    rust!("errno", errno::open),
+    rust!("json", json::open),
+    rust!("pickle", pickle::open),
+    lua!("strict", "strict.lua"),
+    rust!("uuid", uuid::open),
+];
 
 /// The names that `require` finds after [`preload`].
 pub fn module_names() -> impl Iterator<Item = &'static CStr> {

@@ -250,7 +250,10 @@ impl<'a> Decoder<'a> {
         unsafe {
             match token.kind {
                 Kind::Text(text, escaped) => self.text(text, escaped),
-                Kind::Unsigned(value) => push_u64(state, value),
+                Kind::Unsigned(value) => match i64::try_from(value) {
+                    Ok(value) => push_i64(state, value),
+                    Err(_) => push_u64(state, value),
+                },
                 Kind::Signed(value) => push_i64(state, value),
                 Kind::Double(value) => lua_pushnumber(state, value),
                 Kind::Bool(value) => lua_pushboolean(state, value.into()),
