@@ -7,6 +7,7 @@ ffi.metatype(ffi.typeof(functions.new(0)), {
     __sub = functions.subtract,
     __mul = functions.multiply,
     __div = functions.divide,
+    __mod = functions.remainder,
     __pow = functions.power,
     __unm = functions.minus,
     __eq = functions.equal,

@@ -143,6 +143,9 @@ end
 
 function string.startswith(text, head, from, to)
     local range = check_range(text, head, from, to, 'string.startswith')
+    if from ~= nil and from < -#text then
+        return head == ''
+    end
     return range:sub(1, #head) == head
 end
 

@@ -244,6 +244,7 @@ binary! {
     multiply, Decimal::multiply;
     divide, Decimal::divide;
     power, Decimal::power;
+    remainder, Decimal::remainder;
 }
 
 unsafe fn is_nothing(state: State, index: c_int) -> bool {
@@ -390,6 +391,7 @@ const FUNCTIONS: &[(&CStr, Function)] = &[
     (c"multiply", multiply),
     (c"divide", divide),
     (c"power", power),
+    (c"remainder", remainder),
     (c"equal", equal),
     (c"less", less),
     (c"less_or_equal", less_or_equal),

@@ -24,14 +24,17 @@ mod cdata;
 mod decimal;
 mod errno;
 mod json;
+mod log;
 mod numbers;
 mod pickle;
 mod serializer;
 mod stack;
 mod table;
+mod tarantool;
 mod uuid;
 
 pub use decimal::{PAYLOAD_BYTES_MAX, decimal_to_payload, push_decimal_payload};
+pub use log::{LogRecord, LogSink, set_log};
 pub use table::{Module, extend, module_names, preload};
 pub use uuid::{push_uuid, uuid_to_bytes};
 

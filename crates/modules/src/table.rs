@@ -1,7 +1,7 @@
 //! Which modules there are, and how they come into a state.
 
 use crate::stack::{State, push_bytes, run_chunk};
-use crate::{cdata, decimal, errno, json, pickle, uuid};
+use crate::{cdata, decimal, errno, json, log, pickle, tarantool, uuid};
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int, c_void};
 
@@ -61,9 +61,13 @@ static MODULES: &[Module] = &[
     lua!("clock", "clock.lua"),
     rust!("decimal", decimal::open),
     rust!("errno", errno::open),
+    lua!("fun", "fun.lua"),
     rust!("json", json::open),
+    rust!("log", log::open),
     rust!("pickle", pickle::open),
     lua!("strict", "strict.lua"),
+    rust!("tarantool", tarantool::open),
+    lua!("uri", "uri.lua"),
     rust!("uuid", uuid::open),
 ];
 

@@ -119,7 +119,7 @@ impl Decimal {
 
     /// Digits, zeros that an exponent stands for included.
     pub(crate) fn precision(self) -> i32 {
-        digits_of_u128(self.coefficient) as i32 + self.exponent.max(0)
+        (digits_of_u128(self.coefficient) as i32 + self.exponent.max(0)).max(self.scale())
     }
 
     pub(crate) fn is_zero(self) -> bool {
@@ -183,6 +183,16 @@ impl Decimal {
             }
         }
         Decimal::rounded(negative, &quotient, exponent)
+    }
+
+    /// What is left of a division towards zero, with the sign of the dividend.
+    pub(crate) fn remainder(self, other: Decimal) -> Result<Decimal, Failed> {
+        if other.is_zero() {
+            return Err(Failed);
+        }
+        let exponent = self.exponent.min(other.exponent);
+        let rest = self.shifted_to(exponent) % other.shifted_to(exponent);
+        Decimal::rounded(self.negative, &rest, exponent.into())
     }
 
     pub(crate) fn compare(self, other: Decimal) -> Ordering {
