@@ -32,6 +32,7 @@ mod stack;
 mod table;
 mod tarantool;
 mod uuid;
+mod yaml;
 
 pub use decimal::{PAYLOAD_BYTES_MAX, decimal_to_payload, push_decimal_payload};
 pub use log::{LogRecord, LogSink, set_log};

@@ -1,7 +1,7 @@
 //! Which modules there are, and how they come into a state.
 
 use crate::stack::{State, push_bytes, run_chunk};
-use crate::{cdata, decimal, errno, json, log, pickle, tarantool, uuid};
+use crate::{cdata, decimal, errno, json, log, pickle, tarantool, uuid, yaml};
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int, c_void};
 
@@ -69,6 +69,7 @@ static MODULES: &[Module] = &[
     rust!("tarantool", tarantool::open),
     lua!("uri", "uri.lua"),
     rust!("uuid", uuid::open),
+    rust!("yaml", yaml::open),
 ];
 
 /// The names that `require` finds after [`preload`].
