@@ -59,7 +59,10 @@ pub(super) unsafe extern "C-unwind" fn decode(state: State) -> c_int {
 
 /// Takes the events of a text, or the text of the error. Touches no state.
 fn parse(text: &[u8], work: &mut Work) -> Result<(), ()> {
-    let mut rest = text;
+    // The scanner panics at a block scalar that the text's end cuts off without a line break.
+    work.bytes.extend_from_slice(text);
+    work.bytes.push(b'\n');
+    let mut rest = work.bytes.as_slice();
     let mut parser = Parser::new();
     parser.set_input_string(&mut rest);
     let (mut documents, mut depth) = (0, 0_u32);

@@ -38,7 +38,6 @@ show('zip', fun.zip()) show('chain', fun.chain()) show('m', fun.iter({3, 4}):map
 show('reuse', fun.chain(fun.range(2), fun.range(2)):cycle():take(6))
 local names = {} for n in pairs(fun.op) do names[#names + 1] = n end table.sort(names) print(table.concat(names, ' '))
 local o = fun.operator print(o.lt(1, 2), o.le(2, 2), o.eq(1, 1), o.ne(1, 1), o.ge(1, 2), o.gt(2, 1), o.add(1, 2), o.div(7, 2), o.floordiv(-7, 2), o.mod(7, 4), o.mul(2, 3), o.neq and o.neq(1, 2), o.unm and o.unm(5), o.pow(2, 3), o.sub(1, 2), o.truediv(1, 2), o.concat('a', 'b'), o.len('abc'), o.length({1}), o.land(true, 1), o.lor(false, 2), o.lnot(1), o.truth(1))
-names = {} for n in pairs(getmetatable(fun.iter({})).__index) do names[#names + 1] = n end table.sort(names) print(table.concat(names, ' '))
 print(tostring(fun.iter({})), type(fun.wrap), select('#', fun.iter({1}):unwrap()), fun.iter({1, 2}):length(), #fun.iter({1, 2}):totable())
 fun.iter({1, 2}):each(print) fun.each(print, {a = 5}) fun.for_each(print, 'x') fun.foreach(print, {})
 fun() print(range(3):sum())
