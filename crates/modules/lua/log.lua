@@ -1,0 +1,119 @@
+-- log: makes the text of a line, and hands it on if its level is wanted.
+local native = ...
+local json = require('json')
+
+local LEVELS = {fatal = 0, syserror = 1, error = 2, crit = 3, warn = 4, info = 5, verbose = 6,
+                debug = 7}
+local LEVEL_NAMES = 'crit,warn,info,debug,syserror,verbose,fatal,error'
+local FORMATS = {plain = true, json = true}
+local FORMAT_NAMES = 'json,plain'
+
+local cfg = {level = 5, format = 'plain'}
+
+local function say(level, format, ...)
+    if level > cfg.level then
+        return
+    end
+    local fields = false
+    local text
+    if type(format) == 'table' then
+        if select('#', ...) > 0 then
+            error(("bad argument #1 to '%s' (string expected, got table)"):format('?'), 3)
+        end
+        text = json.encode(format)
+        fields = cfg.format == 'json' and text:sub(1, 1) == '{'
+    elseif select('#', ...) > 0 then
+        text = string.format(format, ...)
+    else
+        text = tostring(format)
+    end
+    -- Not a tail call, which would take the caller's frame away.
+    local info = debug.getinfo(3, 'Sl') or {}
+    native.say(level, (info.short_src or '?'), info.currentline or 0, text, fields,
+               cfg.format == 'json')
+end
+
+local function sayer(name)
+    local level = LEVELS[name]
+    return function(format, ...)
+        say(level, format, ...)
+    end
+end
+
+-- The number of a level that is given as a number or by name; or nil and what is wrong.
+local function level_number(level)
+    if type(level) == 'string' then
+        if LEVELS[level] == nil then
+            return nil, 'expected ' .. LEVEL_NAMES
+        end
+        return LEVELS[level]
+    elseif type(level) ~= 'number' then
+        return nil, 'must be a number or a string'
+    end
+    return level
+end
+
+local function set_level(level)
+    local number, wrong = level_number(level)
+    if number == nil then
+        error(wrong, 2)
+    end
+    cfg.level = number
+    say(LEVELS.debug, 'log: level set to %s', level)
+end
+
+local function set_format(format)
+    if not FORMATS[format] then
+        error('expected ' .. FORMAT_NAMES, 2)
+    end
+    cfg.format = format
+    say(LEVELS.debug, "log: format set to '%s'", format)
+end
+
+local function configure(_, options)
+    options = options or {}
+    if options.log ~= nil or options.nonblock ~= nil then
+        error("log.cfg: 'log' can't be set dynamically", 2)
+    end
+    if options.format ~= nil and not FORMATS[options.format] then
+        error("log.cfg: 'format' expected " .. FORMAT_NAMES, 2)
+    end
+    if options.level ~= nil then
+        local number, wrong = level_number(options.level)
+        if number == nil then
+            error("log.cfg: 'level' " .. wrong, 2)
+        end
+        cfg.level = number
+    end
+    cfg.format = options.format or cfg.format
+    say(LEVELS.debug, "log.cfg({log=%s,level=%s,nonblock=%s,format='%s'})", tostring(options.log),
+        tostring(cfg.level), tostring(options.nonblock), tostring(cfg.format))
+end
+
+local log = {
+    level = set_level,
+    log_format = set_format,
+    pid = function()
+        return 0
+    end,
+    -- Only a file can be rotated; the process that has one puts its own function here.
+    rotate = function()
+        error('log.rotate: the log goes to no file', 2)
+    end,
+    cfg = setmetatable({}, {
+        __call = configure,
+        __index = cfg,
+        __pairs = function()
+            return pairs(cfg)
+        end,
+        __serialize = function()
+            return cfg
+        end,
+    }),
+}
+
+for _, name in ipairs({'error', 'warn', 'info', 'verbose', 'debug'}) do
+    log[name] = sayer(name)
+end
+
+return log
