@@ -248,6 +248,11 @@ function methods.raise(err)
     error(err, 0)
 end
 
+-- How it is shown by json and yaml.
+function methods.__serialize(err)
+    return parts[err].message
+end
+
 function methods.match(err, ...)
     return string.match(parts[err].message, ...)
 end

@@ -231,6 +231,11 @@ function methods.transform(tuple, at, removed, ...)
     return ladon.tuple_new(changed, 0)
 end
 
+-- How it is shown by json and yaml.
+function methods.__serialize(tuple)
+    return methods.totable(tuple)
+end
+
 function methods.is(value)
     return is_tuple(value)
 end

@@ -4,7 +4,8 @@
 //! ```text
 //!   nil, cdata NULL <-> nil          number that is whole <-> integer       other number <-> double
 //!   int64_t, uint64_t <-> integers beyond 1e14      string -> str      table <-> array or map
-//!   tuple (struct tuple) -> the bytes that it is       unknown extension -> an error
+//!   tuple (struct tuple) -> the bytes that it is       decimal, uuid <-> extensions 1, 2
+//!   another extension -> an error
 //! ```
 //!
 //! What a cdata is, its type's number says, which LuaJIT keeps in front of it; [`Types::check`]
@@ -15,6 +16,9 @@ use ladon_msgpack::{Value, read, write};
 use mlua::ffi::*;
 use std::ffi::c_int;
 
+/// Extensions of Tarantool's MessagePack: decimals and UUIDs.
+const EXT_DECIMAL: i8 = 1;
+const EXT_UUID: i8 = 2;
 /// Levels of tables in tables, and of arrays in arrays.
 const DEPTH_MAX: u32 = 128;
 /// Whole numbers up to this are numbers, as they are exact.
@@ -182,6 +186,13 @@ impl Types {
                 Value::Str(value) | Value::Bin(value) => push_bytes(state, value),
                 Value::Array(count) => self.push_array(state, input, count, depth)?,
                 Value::Map(count) => self.push_map(state, input, count, depth)?,
+                Value::Ext(EXT_UUID, uuid) if uuid.len() == 16 => {
+                    let mut bytes = [0; 16];
+                    bytes.copy_from_slice(uuid);
+                    ladon_modules::push_uuid(state, bytes);
+                }
+                Value::Ext(EXT_DECIMAL, payload)
+                    if ladon_modules::push_decimal_payload(state, payload) => {}
                 Value::Ext(kind, _) => {
                     return Err(ValueError(format!(
                         "MessagePack extension {kind} has no type here"
@@ -329,6 +340,15 @@ impl Types {
     ) -> Result<(), ValueError> {
         // SAFETY: As promised by the caller.
         unsafe {
+            if let Some(uuid) = ladon_modules::uuid_to_bytes(state, index) {
+                write::ext(out, EXT_UUID, &uuid);
+                return Ok(());
+            }
+            let mut payload = [0; ladon_modules::PAYLOAD_BYTES_MAX];
+            if let Some(length) = ladon_modules::decimal_to_payload(state, index, &mut payload) {
+                write::ext(out, EXT_DECIMAL, &payload[..length]);
+                return Ok(());
+            }
             lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.plain".as_ptr());
             lua_pushvalue(state, index);
             protected(state, 1, 2)?;

@@ -97,6 +97,11 @@ impl Vm {
         // SAFETY: The state is live, and errors end in protected calls; the context outlives it.
         unsafe {
             luaL_openlibs(state);
+            lua_pushcclosure(state, open_modules, 0);
+            if lua_pcall(state, 0, 0, 0) != LUA_OK {
+                let text = bytes(state, -1).unwrap_or_default();
+                return Err(String::from_utf8_lossy(text).into_owned());
+            }
             natives::push_all(state, &raw const *self.context);
             for (name, text) in FILES {
                 let chunk = CString::new(format!("@builtin/{name}.lua")).unwrap_or_default();
@@ -231,6 +236,16 @@ impl Drop for Vm {
         // The state is not closed: fibers that wait are still on their stacks, with values of it.
         // The process ends with its program.
     }
+}
+
+/// Makes the modules known that need no box.
+unsafe extern "C-unwind" fn open_modules(state: State) -> c_int {
+    // SAFETY: LuaJIT's own libraries are open, and this is a protected call.
+    unsafe {
+        ladon_modules::preload(state);
+        ladon_modules::extend(state);
+    }
+    0
 }
 
 /// Loads a file and calls it with its arguments, in the running fiber.

@@ -128,25 +128,6 @@ unsafe extern "C-unwind" fn drop_owned<T: Default>(state: State) -> c_int {
     }
 }
 
-/// Lets `work`, which must not touch the state, write bytes, and pushes them as a string. An `Err`
-/// is raised as an error of Lua.
-pub(crate) unsafe fn push_made(
-    state: State,
-    work: impl FnOnce(&mut Vec<u8>) -> Result<(), &'static str>,
-) -> c_int {
-    // SAFETY: As for the module; the vector belongs to the userdata.
-    unsafe {
-        let made = own::<Vec<u8>>(state);
-        if let Err(text) = work(&mut *made) {
-            raise(state, text.as_bytes());
-        }
-        push_bytes(state, &*made);
-        // The memory is not kept until the collector comes round.
-        drop(std::mem::take(&mut *made));
-        1
-    }
-}
-
 /// Loads and runs a chunk of the crate's own Lua with one argument, which is at the top; leaves its
 /// one result in that place.
 ///
