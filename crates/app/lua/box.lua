@@ -311,6 +311,8 @@ function os.exit(code)
     ladon.exit(code)
 end
 
+_TARANTOOL = require('tarantool').version
+
 -- The program's file, as `tarantool FILE ARGUMENTS` runs it.
 ladon.registry['ladon.program'] = function(file, ...)
     arg = {[0] = file, ...}

@@ -33,4 +33,5 @@ mod vm;
 
 pub use host::{Data, Host, Ran, Setting};
 pub use inbox::{Inbox, REQUESTS_MAX};
+pub use ladon_modules::{LogRecord, set_log};
 pub use vm::{Program, Vm, VmOptions};

@@ -4,7 +4,7 @@ use super::options::{Wanted, in_folder, translate};
 use crate::systemd::Systemd;
 use crate::{allocator, cli, logging, panics, serve, signals};
 use clap::ArgMatches;
-use ladon_app::{Data, Host, Inbox, Setting};
+use ladon_app::{Data, Host, Inbox, LogRecord, Setting};
 use ladon_kernel::durability::{CheckpointError, Shutdown};
 use ladon_kernel::node::Node;
 use ladon_kernel::program::Program;
@@ -78,6 +78,7 @@ impl ProgramHost {
         logging::start(Arc::clone(&settings)).map_err(|error| {
             format!("cannot write the log file {}: {error}", settings.logfile())
         })?;
+        ladon_app::set_log(log_record);
         panics::abort_from_now_on();
         serve::make_room_for_clients(&settings);
         let (ready, is_ready) = channel();
@@ -179,13 +180,7 @@ impl Host for ProgramHost {
             eprintln!("{text}");
             return;
         }
-        match level {
-            0..=3 => tracing::error!("{text}"),
-            4 => tracing::warn!("{text}"),
-            5 => tracing::info!("{text}"),
-            6 => tracing::debug!("{text}"),
-            _ => tracing::trace!("{text}"),
-        }
+        log_line(level, text);
     }
 
     fn begin_checkpoint(&mut self) -> Result<(), String> {
@@ -213,6 +208,22 @@ impl Host for ProgramHost {
 
     fn is_stopping(&self) -> bool {
         self.stop.is_requested()
+    }
+}
+
+/// A line of the module `log`.
+fn log_record(record: &LogRecord<'_>) {
+    log_line(record.level, record.text);
+}
+
+/// A line of a program, at the server's levels.
+fn log_line(level: u8, text: &str) {
+    match level {
+        0..=3 => tracing::error!("{text}"),
+        4 => tracing::warn!("{text}"),
+        5 => tracing::info!("{text}"),
+        6 => tracing::debug!("{text}"),
+        _ => tracing::trace!("{text}"),
     }
 }
 
