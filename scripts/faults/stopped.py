@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 from console import exchange, log_in, request
@@ -150,3 +151,64 @@ def on_full_disk(bench, directory):
         len(written), [str(what)[:90] for what in refused], reads, went_on, lost or "nothing")
     clear = len(refused) == 4 and refused[0] == 503 and "SERVER_ERROR" in refused[2] and "MISCONF" in refused[3]
     return did, bool(written) and clear and reads and went_on and not lost
+
+
+def http_set(one, name, number):
+    one.sendall(b"GET /set/%s/%d HTTP/1.1\r\nHost: x\r\n\r\n" % (name, number))
+    answer = b""
+    while not answer.endswith(b'{"result":"OK"}'):
+        part = one.recv(4096)
+        if not part:
+            raise EOFError("closed")
+        answer += part
+
+
+def memcached_set(one, name, number):
+    one.sendall(b"set %s 9 0 %d\r\n%d\r\n" % (name, len(str(number)), number))
+    answer = b""
+    while answer != b"STORED\r\n":
+        part = one.recv(4096)
+        if not part:
+            raise EOFError("closed")
+        answer += part
+
+
+def write_until_killed(port, store, name, asked, acknowledged):
+    """Counts one key up until the server is gone; notes what was asked for and what was acknowledged."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as one:
+            while True:
+                asked[name] = asked.get(name, 0) + 1
+                store(one, name, asked[name])
+                acknowledged[name] = asked[name]
+    except (OSError, EOFError):
+        pass
+
+
+@fault("six rounds of kill -9 amid writes over HTTP and memcached, 8 clients, gate fsync",
+       "every key has what was acknowledged last, or what was asked for after that; flags are there")
+def killed_amid_writes(bench):
+    directory, asked, acknowledged, wrong = bench.directory(), {}, {}, []
+    for turn in range(6):
+        server = served(bench, "--gate", "fsync", directory=directory)
+        client = server.client()
+        for name, number in acknowledged.items():
+            found = int(client("GET", name) or 0)
+            if not number <= found <= asked[name]:
+                wrong.append("%s: %d, acknowledged %d" % (name.decode(), found, number))
+            if name.startswith(b"m") and not line_of(server.memcached, b"get %s\r\n" % name).startswith("VALUE %s 9 " % name.decode()):
+                wrong.append("%s: its flags" % name.decode())
+            # What was asked for, and perhaps done, is what the next round begins with.
+            asked[name] = acknowledged[name] = found
+        writers = []
+        for number in range(8):
+            is_http = number % 2 == 0
+            of = (server.http, http_set, b"h%d" % number) if is_http else (server.memcached, memcached_set, b"m%d" % number)
+            writers.append(threading.Thread(target=write_until_killed, args=(*of, asked, acknowledged), daemon=True))
+            writers[-1].start()
+        time.sleep(0.3 + 0.17 * turn)
+        server.kill()
+        for one in writers:
+            one.join(20)
+    return "%d writes acknowledged; wrong: %s" % (sum(acknowledged.values()), wrong or "nothing"), (
+        len(acknowledged) == 8 and min(acknowledged.values()) > 10 and not wrong)
