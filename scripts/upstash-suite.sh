@@ -15,7 +15,7 @@ mkdir -p "$folder"
 cd "$folder"
 [[ -d redis-js ]] || git clone -q --depth 1 https://github.com/upstash/redis-js
 [[ -d ratelimit-js ]] || git clone -q --depth 1 https://github.com/upstash/ratelimit-js
-[[ -x bun/node_modules/.bin/bun ]] || npm install --silent --prefix bun bun
+[[ -x bun/node_modules/.bin/bun ]] || npm install --silent --prefix bun bun@latest
 bun=$folder/bun/node_modules/.bin/bun
 (cd redis-js/packages/redis && npm install --silent --no-save uncrypto @types/bun)
 (cd ratelimit-js && npm install --silent --no-save @upstash/redis @upstash/core-analytics)

@@ -46,6 +46,15 @@ pub enum Evicted {
     Nothing,
 }
 
+/// A key that was evicted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvictedKey {
+    /// Its name.
+    pub key: Vec<u8>,
+    /// When it would have expired, Unix milliseconds; 0 for never.
+    pub expire_at: u64,
+}
+
 /// Candidates that a thread keeps; more gain little.
 const POOL_MAX: usize = 16;
 
@@ -61,6 +70,8 @@ pub struct Evictor {
     /// The partition visited last.
     partition: usize,
     random: u64,
+    /// What was evicted, for who has put a list there.
+    pub noted: Option<Vec<EvictedKey>>,
 }
 
 impl Evictor {
@@ -68,7 +79,13 @@ impl Evictor {
     pub fn new(seed: u64) -> Evictor {
         let mut random = seed;
         let partition = next_random(&mut random) as usize % PARTITIONS;
-        Evictor { pool: Vec::with_capacity(POOL_MAX), gathered_for: None, partition, random }
+        Evictor {
+            pool: Vec::with_capacity(POOL_MAX),
+            gathered_for: None,
+            partition,
+            random,
+            noted: None,
+        }
     }
 
     /// Tries to evict one key, after sampling `samples` keys. `append` logs the removal and returns
@@ -118,6 +135,7 @@ impl Evictor {
                 let gone = tx.evict(&candidate);
                 tx.commit(&mut *append);
                 if gone {
+                    self.note(candidate);
                     return Evicted::Some;
                 }
             }
@@ -133,10 +151,19 @@ impl Evictor {
             let gone = tx.evict(&candidate);
             tx.commit(&mut *append);
             if gone {
+                self.note(candidate);
                 return Evicted::Some;
             }
         }
         if seen == 0 && !busy { Evicted::Nothing } else { Evicted::NotYet }
+    }
+
+    #[inline]
+    fn note(&mut self, candidate: Candidate) {
+        if let Some(noted) = &mut self.noted {
+            let Candidate { key, expire_at, .. } = candidate;
+            noted.push(EvictedKey { key, expire_at });
+        }
     }
 
     /// Samples keys of a partition; returns how many.

@@ -48,7 +48,7 @@ pub use compact::{purge_memory, touch_memory_ahead};
 pub use events::{
     ChangedNames, CopyEvent, CopyEvents, CopySink, Event, EventClass, EventSink, Subkeys,
 };
-pub use evict::{Choice, Evicted, Evictor, Victims};
+pub use evict::{Choice, Evicted, EvictedKey, Evictor, Victims};
 pub use fill::{FilledFacts, FilledValue, Filling};
 pub use interactive::{Commit, CommitPace, Interactive};
 pub use item::ItemHead;

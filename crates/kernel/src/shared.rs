@@ -3,6 +3,7 @@
 use crate::access::Accounts;
 use crate::background::Background;
 use crate::client::clients::{ClientInfo, Clients, Monitor};
+use crate::client::item_watchers::{ItemWatchers, Watched};
 use crate::client::schema_watchers::SchemaWatchers;
 use crate::cluster::Cluster;
 use crate::command::command_id::CommandId;
@@ -24,6 +25,7 @@ use crate::scripts::Scripts;
 use crate::statistics::command_logs::CommandLogs;
 use crate::statistics::histogram::HistogramSum;
 use crate::statistics::hot_keys::HotKeys;
+use crate::statistics::key_prefixes::KeyPrefixes;
 use crate::statistics::latency_events::LatencyEvents;
 use crate::statistics::rates::{Rates, Sampler};
 use crate::statistics::stats::ThreadStats;
@@ -90,6 +92,10 @@ pub struct Shared {
     /// When all keys of database 0 are to be removed, because a client of memcached's protocol has asked
     /// for it; Unix milliseconds, 0 for never.
     pub flush_at_ms: AtomicU64,
+    /// Those who watch what memcached's protocol does with items.
+    pub item_watchers: ItemWatchers,
+    /// What memcached's protocol counts of prefixes of keys, once it is told to.
+    pub key_prefixes: KeyPrefixes,
     /// The node's place in its cluster.
     pub role: RoleCell,
     pause: Pause,
@@ -240,6 +246,8 @@ impl Shared {
             program: None,
             good_replicas: AtomicU64::new(0),
             flush_at_ms: AtomicU64::new(0),
+            item_watchers: ItemWatchers::default(),
+            key_prefixes: KeyPrefixes::default(),
             role: RoleCell::default(),
             pause,
             active_expire: std::sync::atomic::AtomicBool::new(true),
@@ -379,6 +387,14 @@ impl Shared {
             }
             self.threads[thread].wake();
         }
+    }
+
+    /// Tells the connections that watch it of something that memcached's protocol has done, and that
+    /// depends on `depends`.
+    #[cold]
+    pub fn tell_watchers(&self, watched: Watched, what: &str, depends: Lsn) {
+        let unix_us = self.clock.unix_us();
+        self.item_watchers.tell(&self.threads, unix_us, watched, what, depends);
     }
 }
 

@@ -129,6 +129,25 @@ pub struct Store<'a> {
     pub noreply: bool,
 }
 
+/// What a list of all items shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpForm {
+    /// Keys with what is known of the items.
+    Facts,
+    /// The requests that read the items.
+    Requests,
+}
+
+/// What `watch` asks for.
+pub mod watched {
+    /// Requests that read items.
+    pub const FETCHERS: u8 = 1;
+    /// Requests that store values.
+    pub const MUTATIONS: u8 = 1 << 1;
+    /// Items that are removed for want of memory.
+    pub const EVICTIONS: u8 = 1 << 2;
+}
+
 /// A request. Times are seconds: from now on up to 30 days, since 1970 beyond, at once if negative,
 /// and never if 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,8 +208,17 @@ pub enum Request<'a> {
     Quit,
     /// `stats`, and what of.
     Stats(&'a [u8]),
-    /// `lru_crawler metadump`: all keys.
-    MetaDump,
+    /// `lru_crawler metadump` and `mgdump`: all keys.
+    Dump {
+        /// What it shows.
+        form: DumpForm,
+        /// Nothing, because no class with items is named.
+        is_empty: bool,
+    },
+    /// `watch`: bits of [`watched`].
+    Watch(u8),
+    /// What is asked for is so anyway.
+    Granted,
     /// A command that has no meaning here.
     Refused(&'static str),
     /// A meta command.
@@ -378,7 +406,8 @@ impl<'a> Request<'a> {
                 Request::Stats(&line[of..])
             }
             (b"shutdown", _) => Request::Refused("ERROR: shutdown not enabled"),
-            (b"lru_crawler", _) if rest.next() == Some(b"metadump") => Request::MetaDump,
+            (b"lru_crawler", _) => of_crawler(rest.next(), rest.next(), count),
+            (b"watch", _) => watch(rest),
             // A browser that is made to speak to this port.
             _ if rest.clone().last().is_some_and(|word| word.starts_with(b"HTTP/")) => {
                 Request::Quit
@@ -391,12 +420,75 @@ impl<'a> Request<'a> {
     }
 }
 
+/// `watch`, and what is to be watched.
+fn watch<'a>(words: impl Iterator<Item = &'a [u8]>) -> Request<'a> {
+    let mut all = 0;
+    for word in words {
+        all |= match word {
+            b"fetchers" => watched::FETCHERS,
+            b"mutations" => watched::MUTATIONS,
+            b"evictions" => watched::EVICTIONS,
+            b"connevents" | b"deletions" | b"rawcmds" | b"sysevents" | b"proxyreqs"
+            | b"proxyevents" | b"proxyuser" => {
+                let why = "SERVER_ERROR watch: only fetchers, mutations and evictions";
+                return Request::Refused(why);
+            }
+            _ => return bad(error::UNKNOWN),
+        };
+    }
+    // As memcached, if nothing is named.
+    Request::Watch(if all == 0 { watched::FETCHERS } else { all })
+}
+
+/// `lru_crawler`, of which what has no meaning here is refused by name.
+fn of_crawler<'a>(order: Option<&[u8]>, word: Option<&[u8]>, count: usize) -> Request<'a> {
+    let form = match order {
+        Some(b"mgdump") => DumpForm::Requests,
+        _ => DumpForm::Facts,
+    };
+    let number = word.and_then(number);
+    match (order, word, count) {
+        (Some(b"enable"), None, _) => Request::Granted,
+        (Some(b"disable"), None, _) => {
+            Request::Refused("SERVER_ERROR lru_crawler disable: what has expired is always removed")
+        }
+        (Some(b"sleep" | b"tocrawl"), Some(_), 2) => match number {
+            None => bad(error::FORMAT),
+            Some(_) => Request::Refused(
+                "SERVER_ERROR lru_crawler: the pace is that of active-expire-effort",
+            ),
+        },
+        (Some(b"crawl" | b"metadump" | b"mgdump"), Some(classes), 2) => {
+            match (names_items(classes), order) {
+                (None, _) => bad("BADCLASS invalid class id"),
+                // What has expired is removed all the time.
+                (Some(_), Some(b"crawl")) => Request::Granted,
+                (Some(names), _) => Request::Dump { form, is_empty: !names },
+            }
+        }
+        _ => bad(error::UNKNOWN),
+    }
+}
+
+/// Whether a list of classes of slabs has that of the items, which are all of the first here. `None`
+/// if it is no such list.
+fn names_items(word: &[u8]) -> Option<bool> {
+    /// `MAX_NUMBER_OF_SLAB_CLASSES` of memcached.
+    const CLASSES: u64 = 64;
+    if matches!(word, b"all" | b"hash") {
+        return Some(true);
+    }
+    word.split(|&byte| byte == b',').try_fold(false, |has, id| {
+        let id = number(id).filter(|id| (1..CLASSES).contains(id))?;
+        Some(has || id == 1)
+    })
+}
+
 /// Why a command of memcached's is not one here.
 fn refused(name: &[u8]) -> Option<&'static str> {
     Some(match name {
         b"slabs" => "SERVER_ERROR slabs: memory is not kept in classes of slabs",
         b"lru" => "SERVER_ERROR lru: what is evicted is said by maxmemory-policy",
-        b"lru_crawler" => "SERVER_ERROR lru_crawler: only metadump; what has expired is removed",
         b"cache_memlimit" => "SERVER_ERROR cache_memlimit: set maxmemory instead",
         b"watch" => "SERVER_ERROR watch: not supported; see MONITOR and keyspace events of RESP",
         b"extstore" => "SERVER_ERROR extstore: there is none",
@@ -497,5 +589,32 @@ mod tests {
         assert_eq!(Request::of_line(b"stats items\r\n"), Request::Stats(b"items"));
         assert_eq!(Request::of_line(b"stats\r\n"), Request::Stats(b""));
         assert!(matches!(Request::of_line(b"slabs automove 1\r\n"), Request::Refused(_)));
+        let watches = watched::FETCHERS | watched::EVICTIONS;
+        assert_eq!(Request::of_line(b"watch evictions fetchers\r\n"), Request::Watch(watches));
+        assert_eq!(error_of("watch all\r\n"), error::UNKNOWN);
+    }
+
+    #[test]
+    fn the_crawler_lists_what_there_is() {
+        let dump = |line: &str| match Request::of_line(format!("lru_crawler {line}\r\n").as_bytes())
+        {
+            Request::Dump { form, is_empty } => Ok((form, is_empty)),
+            Request::Bad { error, .. } => Err(error),
+            Request::Granted => Err("granted"),
+            Request::Refused(why) => Err(why),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(dump("metadump all"), Ok((DumpForm::Facts, false)));
+        assert_eq!(dump("metadump 63,1"), Ok((DumpForm::Facts, false)));
+        assert_eq!(dump("mgdump 2"), Ok((DumpForm::Requests, true)));
+        for wrong in ["metadump x", "mgdump 64", "metadump 1,", "crawl 0"] {
+            assert_eq!(dump(wrong), Err("BADCLASS invalid class id"), "{wrong}");
+        }
+        for unknown in ["", "metadump", "metadump all x", "enable now", "sleep", "gallop all"] {
+            assert_eq!(dump(unknown), Err(error::UNKNOWN), "{unknown}");
+        }
+        assert_eq!((dump("enable"), dump("crawl all")), (Err("granted"), Err("granted")));
+        assert!(dump("disable").unwrap_err().starts_with("SERVER_ERROR lru_crawler disable"));
+        assert!(dump("tocrawl 5").unwrap_err().contains("active-expire-effort"));
     }
 }

@@ -189,6 +189,7 @@ fn get(
         Ok(found)
     })?;
     let found = found.map_err(|WrongType| Ended::Refused(wrong_type()))?;
+    running.has_fetched(key, found.as_ref().map(|found| found.value.len()));
     let shows_key = matches!(code, opcode::GETK | opcode::GATK);
     let Some(found) = found else {
         if !is_quiet {
@@ -250,6 +251,7 @@ fn store(
         value: packet.value,
     };
     let stored = running.on_key(&store_args(&put, packet.key), |at| at.store(&put))?;
+    running.has_stored(put.storing(packet.key), stored);
     let failed = match stored {
         Stored::Done { cas, .. } => {
             if !is_quiet {
@@ -279,7 +281,9 @@ fn delete(
 ) -> Result<(), Ended> {
     let header = &packet.header;
     let cas = (header.cas != 0).then_some(header.cas);
-    match running.on_key(&[b"del", packet.key], |at| at.delete(cas))? {
+    let deleted = running.on_key(&[b"del", packet.key], |at| at.delete(cas))?;
+    running.has_deleted(packet.key);
+    match deleted {
         Deleted::Done if is_quiet => {}
         Deleted::Done => ok(out, header, b""),
         Deleted::NotFound => refuse(out, header, status::NOT_FOUND, None),

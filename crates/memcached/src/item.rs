@@ -46,6 +46,24 @@ pub(crate) struct Put<'a> {
     pub(crate) value: &'a [u8],
 }
 
+/// A request to store, as a line for watchers shows it.
+#[derive(Clone, Copy)]
+pub(crate) struct Storing<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) mode: Mode,
+    pub(crate) has_cas: bool,
+    pub(crate) exptime: i64,
+    pub(crate) bytes: usize,
+}
+
+impl<'a> Put<'a> {
+    /// What watchers are shown of it.
+    pub(crate) fn storing(&self, key: &'a [u8]) -> Storing<'a> {
+        let (mode, has_cas, exptime) = (self.mode, self.cas.is_some(), self.exptime);
+        Storing { key, mode, has_cas, exptime, bytes: self.value.len() }
+    }
+}
+
 /// How counting went.
 pub(crate) enum Counted {
     /// The number; the item's version, if it was asked for, and when it expires.
@@ -92,7 +110,8 @@ pub(crate) struct Found {
 /// A longer string is no number.
 const NUMBER_BYTES_MAX: usize = 22;
 
-fn string_of(entry: EntryRef<'_>) -> Result<EntryRef<'_>, WrongType> {
+/// The entry, if it holds a string.
+pub(crate) fn string_of(entry: EntryRef<'_>) -> Result<EntryRef<'_>, WrongType> {
     match entry.value() {
         ValueRef::Object(Object::String(_)) | ValueRef::Bytes { .. } | ValueRef::Int(_) => {
             Ok(entry)

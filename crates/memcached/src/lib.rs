@@ -14,9 +14,11 @@
 
 mod binary;
 mod delayed_flush;
+mod dump;
 mod expiry;
 mod item;
 mod meta;
+mod noting;
 mod output;
 mod piece;
 mod running;

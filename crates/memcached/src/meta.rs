@@ -87,9 +87,17 @@ fn get(
 ) -> Result<(), Ended> {
     let (key, now_ms) = (&*flags.key, running.thread.now_ms);
     let access = running.thread.node.keyspace.access_rules().at(now_ms);
-    if shows(flags, Shown::IdleSeconds) && access.tracking() == Tracking::Frequency {
-        let text = "flag l: an LFU maxmemory policy keeps no times of access";
-        return Err(Ended::Refused(text.to_owned()));
+    if shows(flags, Shown::IdleSeconds) {
+        let text = match access.tracking() {
+            Tracking::Recency => "",
+            Tracking::Modification => {
+                "flag l: an LRM maxmemory policy keeps times of changes alone"
+            }
+            Tracking::Frequency => "flag l: an LFU maxmemory policy keeps no times of access",
+        };
+        if !text.is_empty() {
+            return Err(Ended::Refused(text.to_owned()));
+        }
     }
     let (reading, touching) = ([&b"get"[..], key], [&b"getex"[..], key, b"ex", b"1"]);
     let making = [&b"set"[..], key, b"", b"get"];
@@ -106,6 +114,7 @@ fn get(
         look(at, flags).map(|found| found.map(|(found, marks)| Got { found, idle_seconds, marks }))
     })?;
     let got = got.map_err(|WrongType| Ended::Refused(wrong_type()))?;
+    running.has_fetched(key, got.as_ref().map(|got| got.found.value.len()));
     let Some(Got { found, idle_seconds, marks: [won, stale, sent] }) = got else {
         if !flags.quiet {
             head(out, "EN", flags, None);
@@ -218,6 +227,7 @@ fn set(
         value,
     };
     let stored = running.on_key(&store_args(&put, &flags.key), |at| at.store(&put))?;
+    running.has_stored(put.storing(&flags.key), stored);
     let mut facts = Facts { flags: flags.client_flags, bytes: value.len(), ..Facts::default() };
     let code = match stored {
         Stored::Done { cas, bytes } => {
@@ -258,6 +268,7 @@ fn delete(
     } else {
         running.on_key(&[b"del", key], |at| at.delete(flags.cas))?
     };
+    running.has_deleted(key);
     let (code, is_usual) = match deleted {
         Deleted::Done => ("HD", true),
         Deleted::NotFound => ("NF", false),

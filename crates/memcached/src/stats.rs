@@ -1,20 +1,13 @@
-//! `stats`, and the list of all keys: what Ladon has to say in memcached's names.
+//! `stats`: what Ladon has to say in memcached's names.
 //!
 //! Counters are the whole server's: a `GET` of Redis' protocol counts as a `get`. What memcached
 //! counts and Ladon does not is left out.
 
 use crate::MEMCACHED_VERSION;
-use crate::expiry::seconds_left;
 use crate::output::Output;
 use crate::running::{Ended, Running};
-use ladon_engine::{Keyspace, Locks, PARTITIONS, Scratch};
-use ladon_kernel::long::long_reply::LongReply;
-use ladon_kernel::long::slices::{Room, Slices};
 use ladon_kernel::node::Node;
-use ladon_kernel::shared::Shared;
-use ladon_record::{DbId, KeyHash, Lsn};
-use ladon_resp::Reply;
-use std::sync::Arc;
+use ladon_kernel::statistics::key_prefixes::PrefixCounts;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A name and its value.
@@ -39,6 +32,9 @@ pub(crate) fn text(
         out.line("RESET");
         return Ok(());
     }
+    if let Some(of) = of.strip_prefix(b"detail") {
+        return detail(running, of, out);
+    }
     match facts(running, of)? {
         Ok(facts) => {
             for (name, value) in facts {
@@ -54,8 +50,75 @@ pub(crate) fn text(
 
 /// Sets the counters back to zero.
 pub(crate) fn reset(running: &mut Running<'_, '_>) -> Result<(), Ended> {
-    running.run(&[b"config", b"resetstat"], None, |ctx| ctx.node.reset_stats())
+    running.run(&[b"config", b"resetstat"], None, |ctx| {
+        ctx.node.reset_stats();
+        ctx.node.key_prefixes.reset();
+    })
 }
+
+/// What `stats detail` is asked to do.
+enum Detail {
+    /// To count, or to stop.
+    Turn(bool),
+    /// To show the counts.
+    Dump,
+}
+
+const DETAIL_USAGE: &str = "CLIENT_ERROR usage: stats detail on|off|dump";
+
+impl Detail {
+    /// What the words behind `detail` say; others may follow the first.
+    fn of(words: &[u8]) -> Option<Detail> {
+        let mut words = words.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
+        Some(match words.next()? {
+            b"on" => Detail::Turn(true),
+            b"off" => Detail::Turn(false),
+            b"dump" => Detail::Dump,
+            _ => return None,
+        })
+    }
+}
+
+fn detail(running: &mut Running<'_, '_>, words: &[u8], out: &mut Output<'_>) -> Result<(), Ended> {
+    match Detail::of(words) {
+        None => out.line(DETAIL_USAGE),
+        Some(Detail::Turn(on)) => {
+            turn_detail(running, on)?;
+            out.line("OK");
+        }
+        Some(Detail::Dump) => {
+            out.raw(detail_dump(running)?);
+            out.line("END");
+        }
+    }
+    Ok(())
+}
+
+/// Counts requests by the prefix of their keys from now on, or no more.
+fn turn_detail(running: &mut Running<'_, '_>, on: bool) -> Result<(), Ended> {
+    let word = if on { b"on" as &[u8] } else { b"off" };
+    let args = [b"config" as &[u8], b"set", b"stats-detail", word];
+    running.run(&args, None, |ctx| ctx.node.key_prefixes.turn(on))
+}
+
+fn detail_dump(running: &mut Running<'_, '_>) -> Result<String, Ended> {
+    let counts = running.run(&[b"info"], None, |ctx| ctx.node.key_prefixes.counts())?;
+    let mut lines = String::new();
+    let mut line = |prefix: &str, of: PrefixCounts| {
+        let PrefixCounts { gets, hits, sets, deletes } = of;
+        lines += &format!("PREFIX {prefix} get {gets} hit {hits} set {sets} del {deletes}\r\n");
+    };
+    for (prefix, counts) in counts.known {
+        line(&String::from_utf8_lossy(&prefix), counts);
+    }
+    if counts.others != PrefixCounts::default() {
+        line(OTHER_PREFIXES, counts.others);
+    }
+    Ok(lines)
+}
+
+/// As which prefix those are shown that are too many.
+const OTHER_PREFIXES: &str = "(others)";
 
 /// What `stats` with this argument says.
 pub(crate) fn facts(
@@ -76,10 +139,16 @@ pub(crate) fn facts(
                 _ => vec![("sizes_status".to_owned(), "disabled".to_owned())],
             }
         }
-        b"detail" => {
-            let why = "SERVER_ERROR stats detail: not supported; see HOTKEYS of RESP";
-            return Ok(Err(NoStats::Refused(why)));
-        }
+        b"detail" => match Detail::of(&of[word.len()..]) {
+            None => return Ok(Err(NoStats::Refused(DETAIL_USAGE))),
+            Some(Detail::Dump) => {
+                vec![("detailed".to_owned(), detail_dump(running)? + "END\r\n")]
+            }
+            Some(Detail::Turn(on)) => {
+                turn_detail(running, on)?;
+                Vec::new()
+            }
+        },
         b"cachedump" => {
             let why = "SERVER_ERROR stats cachedump: not supported; use lru_crawler metadump all";
             return Ok(Err(NoStats::Refused(why)));
@@ -174,7 +243,7 @@ fn conns(node: &Node, now_ms: u64) -> Vec<Fact> {
 }
 
 /// All items are of one class: memory is not kept in slabs of one size of item.
-const CLASS: usize = 1;
+pub(crate) const CLASS: usize = 1;
 
 fn items(node: &Node, keys: usize) -> Vec<Fact> {
     if keys == 0 {
@@ -197,99 +266,4 @@ fn slabs(node: &Node, keys: usize) -> Vec<Fact> {
     facts.push(fact("active_slabs", usize::from(keys != 0)));
     facts.push(fact("total_malloced", node.data_memory() + node.keyspace.slack_bytes()));
     facts
-}
-
-/// `lru_crawler metadump`: a line for each item.
-pub(crate) fn dump(running: &mut Running<'_, '_>, out: &mut Output<'_>) -> Result<(), Ended> {
-    let dump = running.run(&[b"scan", b"0"], None, |ctx| Dump {
-        keyspace: Arc::clone(&ctx.node.keyspace),
-        shared: Arc::clone(ctx.node.shared()),
-        scratch: Scratch::default(),
-        db: ctx.db(),
-        partition: 0,
-        from: KeyHash(0),
-        depends: Lsn::ZERO,
-        is_ended: false,
-    })?;
-    out.go_on_with(LongReply::of_another_protocol(Box::new(dump), running.thread.now_ms));
-    Ok(())
-}
-
-/// The list of all items, a few at a time.
-struct Dump {
-    keyspace: Arc<Keyspace>,
-    shared: Arc<Shared>,
-    scratch: Scratch,
-    db: DbId,
-    partition: usize,
-    from: KeyHash,
-    depends: Lsn,
-    is_ended: bool,
-}
-
-/// Buckets of the table that are looked at under one lock.
-const BUCKETS_AT_ONCE: usize = 32;
-
-impl Slices for Dump {
-    fn write(&mut self, reply: &mut Reply<'_>, room: &mut Room) -> bool {
-        let now_ms = self.shared.clock.unix_ms();
-        // What has expired is hidden, and removed by others.
-        self.scratch.read_only = true;
-        while self.partition < PARTITIONS {
-            if !room.take(reply) {
-                return true;
-            }
-            let is_busy = |partition| self.shared.scripts.running.is_held(partition);
-            let locks = Locks::Partition(self.partition);
-            let Some(mut tx) =
-                self.keyspace.begin_or_busy(locks, &mut self.scratch, now_ms, is_busy)
-            else {
-                return true;
-            };
-            let rules = self.keyspace.access_rules().at(now_ms);
-            let mut lines = Vec::new();
-            let next = tx.scan(self.db, self.partition, self.from, BUCKETS_AT_ONCE, |entry| {
-                lines.extend_from_slice(b"key=");
-                write_escaped(entry.key(), &mut lines);
-                let left = match seconds_left(entry.expire_at(), now_ms) {
-                    -1 => -1,
-                    left => (now_ms / 1000) as i64 + left,
-                };
-                let used =
-                    (now_ms / 1000).saturating_sub(u64::from(rules.idle_seconds(entry.access())));
-                let (cas, bytes) = (entry.item().cas, entry.bytes());
-                let facts = format!(" exp={left} la={used} cas={cas} cls={CLASS} size={bytes}\n");
-                lines.extend_from_slice(facts.as_bytes());
-            });
-            let (depends, _) = tx.commit(|_| Lsn::ZERO);
-            self.depends = self.depends.max(depends);
-            reply.raw(&lines);
-            match next {
-                Some(next) => self.from = next,
-                None => {
-                    self.partition += 1;
-                    let bits = PARTITIONS.trailing_zeros();
-                    self.from = KeyHash((self.partition as u64) << (64 - bits));
-                }
-            }
-        }
-        if !std::mem::replace(&mut self.is_ended, true) {
-            reply.raw(b"END\r\n");
-        }
-        false
-    }
-
-    fn depends(&self) -> Lsn {
-        self.depends
-    }
-}
-
-/// Appends a key as in a URI.
-fn write_escaped(key: &[u8], out: &mut Vec<u8>) {
-    for &byte in key {
-        match byte {
-            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' => out.push(byte),
-            _ => out.extend_from_slice(format!("%{byte:02X}").as_bytes()),
-        }
-    }
 }

@@ -1,11 +1,12 @@
 //! The text protocol.
 
 use crate::expiry::Expiry;
-use crate::item::{Count, Counted, Deleted, Put, Stored, WrongType};
+use crate::item::{Count, Counted, Deleted, Put, Stored, Storing, WrongType};
+use crate::noting;
 use crate::output::Output;
 use crate::running::{Ended, Running, in_words_of_memcached};
 use crate::session::Session;
-use crate::{MEMCACHED_VERSION, meta, stats};
+use crate::{MEMCACHED_VERSION, dump, meta, stats};
 use ladon_kernel::request::outcome::Flow;
 use ladon_memcache::request::{KeyList, error, keys};
 use ladon_memcache::{Mode, Request, State, Store};
@@ -128,6 +129,7 @@ fn get(
             Ok(found)
         })?;
         let found = found.map_err(|WrongType| Ended::Refused(wrong_type()))?;
+        running.has_fetched(key, found.as_ref().map(|found| found.value.len()));
         let Some(found) = found else { continue };
         let (flags, bytes) = (found.head.flags, found.value.len());
         out.raw("VALUE ");
@@ -152,6 +154,7 @@ fn run_other(running: &mut Running<'_, '_>, request: Request<'_>, out: &mut Outp
         Request::Store(store) => return run_store(running, &store, out),
         Request::Delete { key, .. } => {
             let deleted = running.on_key(&[b"del", key], |at| at.delete(None))?;
+            running.has_deleted(key);
             out.line(match deleted {
                 Deleted::Done => "DELETED",
                 Deleted::NotFound => "NOT_FOUND",
@@ -172,13 +175,18 @@ fn run_other(running: &mut Running<'_, '_>, request: Request<'_>, out: &mut Outp
         Request::Version => out.line(&format!("VERSION {MEMCACHED_VERSION}")),
         Request::Verbosity { .. } => out.line("OK"),
         Request::Stats(of) => return stats::text(running, of, out),
-        Request::MetaDump => return stats::dump(running, out),
+        Request::Dump { form, is_empty } => return dump::dump(running, form, is_empty, out),
+        Request::Watch(watched) => return noting::watch(running, watched, out),
+        Request::Granted => out.line("OK"),
         Request::Refused(why) => out.line(why),
         Request::Meta(meta) => return meta::run(running, &meta, out),
         Request::TooLarge { set, .. } => {
             // As memcached: the value before is not what the client wants to be read.
             if let Some(key) = set {
                 running.on_key(&[b"del", key], |at| at.delete(None))?;
+                let storing =
+                    Storing { key, mode: Mode::Set, has_cas: false, exptime: 0, bytes: 0 };
+                running.has_stored(storing, Stored::TooLarge);
             }
             out.line(error::TOO_LARGE);
         }
@@ -217,6 +225,7 @@ fn run_store(running: &mut Running<'_, '_>, store: &Store<'_>, out: &mut Output<
         value: store.value,
     };
     let stored = running.on_key(&store_args(&put, store.key), |at| at.store(&put))?;
+    running.has_stored(put.storing(store.key), stored);
     out.line(match stored {
         Stored::Done { .. } => "STORED",
         Stored::Unmet => "NOT_STORED",

@@ -25,8 +25,8 @@ use ladon_kernel::ctx::Ctx;
 use ladon_kernel::request::space_statement::SpaceError;
 use ladon_msgpack::write;
 use ladon_record::SpaceId;
-use ladon_space::as_text::encode_value;
-use ladon_space::{BoxError, Index, Part, Space, Statement, Tuple};
+use ladon_space::as_text::{TextError, encode_value};
+use ladon_space::{BoxError, ErrorCode, Index, Part, Space, Statement, Tuple};
 use serde_json::Value;
 
 /// Bytes of a document.
@@ -54,14 +54,34 @@ fn space_id(ctx: &Ctx<'_>, name: &[u8]) -> Result<SpaceId, CommandError> {
     let named = std::str::from_utf8(name).ok();
     let id = named.and_then(|name| ctx.keyspace().spaces.catalog().named(name));
     id.filter(|&id| id >= FIRST_OWN)
-        .ok_or_else(|| CommandError::err(format_args!("Space '{}' does not exist", shown(name))))
+        .ok_or_else(|| not_found(format_args!("Space '{}' does not exist", shown(name))))
 }
 
 fn refused(error: SpaceError) -> CommandError {
     match error {
-        SpaceError::Refused(error) => tuple::refused(&error),
+        SpaceError::Refused(error) => refusal(&error),
         SpaceError::Command(error) => error,
     }
+}
+
+/// What a space refuses. Its first word says to programs what was wrong: `NOTFOUND`, `DUPLICATE`, or
+/// `ERR`.
+fn refusal(error: &BoxError) -> CommandError {
+    let code = match error.code {
+        ErrorCode::TUPLE_FOUND => "DUPLICATE",
+        ErrorCode::NO_SUCH_SPACE
+        | ErrorCode::NO_SUCH_INDEX_ID
+        | ErrorCode::NO_SUCH_INDEX_NAME
+        | ErrorCode::KEY_PART_TYPE
+        | ErrorCode::ITERATOR_POSITION => "NOTFOUND",
+        _ => return tuple::refused(error),
+    };
+    CommandError::Other(format!("{code} {}", tuple::shown_message(&error.message)).into())
+}
+
+/// There is no such space, index or position.
+fn not_found(what: impl std::fmt::Display) -> CommandError {
+    CommandError::Other(format!("NOTFOUND {what}").into())
 }
 
 /// A refusal in words, to pass where only the errors of spaces do.
@@ -90,20 +110,23 @@ fn primary(space: &Space) -> Result<&Index, BoxError> {
 }
 
 /// The values of some parts of a key, by their types.
-fn part_values(parts: &[Part], texts: &[&[u8]]) -> Result<Vec<Vec<u8>>, String> {
+fn part_values(parts: &[Part], texts: &[&[u8]]) -> Result<Vec<Vec<u8>>, BoxError> {
     if texts.len() > parts.len() {
-        return Err(format!("the key has {} parts, and the index {}", texts.len(), parts.len()));
+        let (given, most) = (texts.len(), parts.len());
+        return Err(illegal(format!("the key has {given} parts, and the index {most}")));
     }
     let values = parts.iter().zip(texts).map(|(part, text)| {
         let mut value = Vec::new();
-        encode_value(part.kind, text, &mut value).map_err(|error| error.to_string())?;
+        // A key that cannot be names nothing.
+        let no_key = |error: TextError| BoxError::new(ErrorCode::KEY_PART_TYPE, error.to_string());
+        encode_value(part.kind, text, &mut value).map_err(no_key)?;
         Ok(value)
     });
     values.collect()
 }
 
 /// A key as MessagePack.
-fn key_of(parts: &[Part], texts: &[&[u8]]) -> Result<Vec<u8>, String> {
+fn key_of(parts: &[Part], texts: &[&[u8]]) -> Result<Vec<u8>, BoxError> {
     let values = part_values(parts, texts)?;
     let mut key = Vec::new();
     write::array(&mut key, u32::try_from(values.len()).unwrap_or(u32::MAX));
@@ -122,7 +145,7 @@ fn primary_key(space: &Space, texts: &[&[u8]]) -> Result<Vec<u8>, BoxError> {
             texts.len()
         )));
     }
-    key_of(parts, texts).map_err(illegal)
+    key_of(parts, texts)
 }
 
 /// Answers a tuple as JSON, or null.
@@ -139,7 +162,7 @@ fn get(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         let tuple = space.get(0, &primary_key(space, &args[3..])?)?;
         Ok(tuple.map(|tuple| json::of_tuple(space, tuple.bytes())))
     });
-    let found = found.map_err(|error| tuple::refused(&error))?;
+    let found = found.map_err(|error| refusal(&error))?;
     answer(ctx, found);
     Ok(())
 }
@@ -154,7 +177,7 @@ fn run(ctx: &mut Ctx<'_>, id: SpaceId, statement: Statement<'_>) -> CommandResul
         Some(tuple) => {
             // The space may be gone by now; its tuple is known.
             let shown = ctx.read_space(id, |space| Ok(json::of_tuple(space, tuple.bytes())));
-            Some(shown.map_err(|error| tuple::refused(&error))?)
+            Some(shown.map_err(|error| refusal(&error))?)
         }
     };
     answer(ctx, shown);
@@ -194,7 +217,7 @@ fn tuple_of(
         }
         let key = primary_key(space, texts)?;
         let parts = &primary(space)?.def().parts;
-        let values = part_values(parts, texts).map_err(illegal)?;
+        let values = part_values(parts, texts)?;
         let plain = parts.iter().zip(values).filter(|(part, _)| part.path.is_empty());
         let known: Vec<(u32, Vec<u8>)> = plain.map(|(part, value)| (part.field, value)).collect();
         let tuple = json::to_tuple(space, document, &known).map_err(illegal)?;
@@ -203,7 +226,7 @@ fn tuple_of(
         }
         Ok(tuple)
     });
-    made.map_err(|error| tuple::refused(&error))
+    made.map_err(|error| refusal(&error))
 }
 
 fn update(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -225,13 +248,13 @@ fn update(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         }
         Ok((key, operations))
     });
-    let (key, operations) = made.map_err(|error| tuple::refused(&error))?;
+    let (key, operations) = made.map_err(|error| refusal(&error))?;
     run(ctx, id, Statement::Update { index: 0, key: &key, operations: &operations, index_base: 0 })
 }
 
 fn delete(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let id = space_id(ctx, args[2])?;
     let key = ctx.read_space(id, |space| primary_key(space, &args[3..]));
-    let key = key.map_err(|error| tuple::refused(&error))?;
+    let key = key.map_err(|error| refusal(&error))?;
     run(ctx, id, Statement::Delete { index: 0, key: &key })
 }

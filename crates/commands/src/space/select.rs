@@ -1,12 +1,11 @@
 //! `LADON.SPACE SELECT`: a page of tuples.
 
-use super::{illegal, json, key_of, space_id};
-use crate::shared::tuple;
+use super::{json, key_of, not_found, refusal, space_id};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ladon_kernel::command::error::{CommandError, CommandResult, shown};
 use ladon_kernel::ctx::Ctx;
-use ladon_space::{BoxError, IteratorType, Selected, Space};
+use ladon_space::{BoxError, ErrorCode, IteratorType, Selected, Space};
 use serde_json::{Value, json};
 
 /// Tuples of a page, unless another number is asked for.
@@ -73,7 +72,7 @@ fn iterator(name: &[u8]) -> Result<IteratorType, CommandError> {
 fn position(text: &[u8]) -> Result<Vec<u8>, CommandError> {
     URL_SAFE_NO_PAD
         .decode(text)
-        .map_err(|_| CommandError::text("ERR AFTER is a position that was answered as \"after\""))
+        .map_err(|_| not_found("AFTER is a position that was answered as \"after\""))
 }
 
 fn number(text: &[u8], most: u64, name: &str) -> Result<u64, CommandError> {
@@ -87,7 +86,7 @@ pub(super) fn select(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let id = space_id(ctx, args[2])?;
     let asked = Asked::of(&args[3..])?;
     let page = ctx.read_space(id, |space| page(space, asked));
-    let page = page.map_err(|error| tuple::refused(&error))?;
+    let page = page.map_err(|error| refusal(&error))?;
     ctx.reply.bulk(page.to_string());
     Ok(())
 }
@@ -96,11 +95,9 @@ fn page(space: &Space, asked: Asked<'_>) -> Result<Value, BoxError> {
     let index = match asked.index {
         None => space.require_index(0)?,
         Some(name) => space.index_named(name).ok_or_else(|| {
-            illegal(format!(
-                "No index '{}' is defined in space '{}'",
-                shown(name),
-                space.def().name
-            ))
+            let (name, space) = (shown(name), &space.def().name);
+            let text = format!("No index '{name}' is defined in space '{space}'");
+            BoxError::new(ErrorCode::NO_SUCH_INDEX_NAME, text)
         })?,
     };
     let all = if asked.key.is_empty() { IteratorType::All } else { IteratorType::Eq };
@@ -108,7 +105,7 @@ fn page(space: &Space, asked: Asked<'_>) -> Result<Value, BoxError> {
     let selected = Selected {
         index: index.def().id,
         iterator: asked.iterator.unwrap_or(all),
-        key: key_of(&index.def().parts, &asked.key).map_err(illegal)?.into(),
+        key: key_of(&index.def().parts, &asked.key)?.into(),
         offset: asked.offset,
         // One more shows whether there are others.
         limit: limit + 1,

@@ -66,10 +66,10 @@ fn refusal(args: &[&[u8]]) -> Option<String> {
 pub struct Commands {
     /// All arguments, one after the other.
     bytes: Vec<u8>,
-    /// Where each argument ends.
-    ends: Vec<usize>,
+    /// Where each argument ends. Both lists have as many numbers as a body has short words.
+    ends: Vec<u32>,
     /// How many arguments there are up to the end of each command.
-    counts: Vec<usize>,
+    counts: Vec<u32>,
     next: Next,
 }
 
@@ -101,7 +101,7 @@ impl Commands {
             self.extend(arg);
             self.end_argument();
         }
-        self.counts.push(self.ends.len());
+        self.counts.push(self.ends.len() as u32);
     }
 
     /// The same between `MULTI` and `EXEC`.
@@ -131,7 +131,7 @@ impl Commands {
     /// Memory that they hold.
     pub fn bytes(&self) -> usize {
         let numbers = self.ends.capacity() + self.counts.capacity();
-        self.bytes.capacity() + numbers * size_of::<usize>()
+        self.bytes.capacity() + numbers * size_of::<u32>()
     }
 
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
@@ -147,36 +147,41 @@ impl Commands {
     }
 
     pub(crate) fn end_argument(&mut self) {
-        self.ends.push(self.bytes.len());
+        // `check` refuses what does not fit.
+        self.ends.push(self.bytes.len() as u32);
     }
 
     /// The arguments since the last command are one.
     pub(crate) fn end_command(&mut self) -> Result<(), String> {
-        let first = self.counts.last().copied().unwrap_or(0);
+        let first = self.counts.last().copied().unwrap_or(0) as usize;
         self.check(first..self.ends.len())?;
-        self.counts.push(self.ends.len());
+        self.counts.push(self.ends.len() as u32);
         Ok(())
     }
 
     fn check(&self, of: std::ops::Range<usize>) -> Result<(), String> {
+        if u32::try_from(self.bytes.len().max(self.ends.len())).is_err() {
+            return Err("the arguments have over 4 GiB".to_owned());
+        }
         let first_two: Vec<&[u8]> = of.take(2).map(|index| self.argument(index)).collect();
         refusal(&first_two).map_or(Ok(()), Err)
     }
 
     fn argument(&self, index: usize) -> &[u8] {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] };
-        &self.bytes[start..self.ends[index]]
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.bytes[start..self.ends[index] as usize]
     }
 
     /// Appends requests of RESP until there are `until` bytes in `out` or nothing is left. Returns
     /// whether something is left.
     pub fn write(&mut self, out: &mut Vec<u8>, until: usize) -> bool {
         while let Some(&last) = self.counts.get(self.next.command) {
+            let last = last as usize;
             if out.len() >= until {
                 return true;
             }
             let Next { command, argument, sent } = self.next;
-            let first = if command == 0 { 0 } else { self.counts[command - 1] };
+            let first = if command == 0 { 0 } else { self.counts[command - 1] as usize };
             if argument == first && sent == 0 {
                 write_head(out, b'*', last - first);
             }
@@ -203,7 +208,8 @@ impl Commands {
     #[cfg(test)]
     pub(crate) fn lists(&self) -> Vec<Vec<Vec<u8>>> {
         let mut first = 0;
-        let command = |&last: &usize| {
+        let command = |&last: &u32| {
+            let last = last as usize;
             let list = (first..last).map(|index| self.argument(index).to_vec()).collect();
             first = last;
             list

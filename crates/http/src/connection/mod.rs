@@ -112,6 +112,9 @@ pub struct Connection {
     /// When the request that is being read began, and how much of it has come.
     began: Option<u64>,
     came: u64,
+    /// A login outlives its request, which the tests must notice.
+    #[cfg(test)]
+    kept_login_canary: bool,
 }
 
 impl Default for Connection {
@@ -129,6 +132,8 @@ impl Default for Connection {
             was_refused: false,
             began: None,
             came: 0,
+            #[cfg(test)]
+            kept_login_canary: false,
         }
     }
 }
@@ -314,6 +319,8 @@ impl Connection {
         };
         match &self.user {
             User::Fresh => *credentials != Credentials::None || is_long && !self.is_let_in,
+            #[cfg(test)]
+            User::Of(_) if self.kept_login_canary => false,
             User::Of(known) => known != credentials,
             User::Unknown => true,
         }

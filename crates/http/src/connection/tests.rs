@@ -294,6 +294,42 @@ fn credentials_are_tried_before_a_request_is_passed_on() {
     }
 }
 
+/// Sends requests of several users over one connection. Returns which of them was passed on as
+/// another user's, if any.
+fn first_as_somebody_else(canary: bool) -> Option<usize> {
+    let mut wire = Wire::new(100_000);
+    wire.connection.kept_login_canary = canary;
+    let (mut as_user, mut random) = ("", 7u64);
+    for at in 0..200 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let user = ["", "alice", "bob"][(random >> 33) as usize % 3];
+        let header = match user {
+            "" => String::new(),
+            user => format!("Authorization: Bearer {user}:secret\r\n"),
+        };
+        let mut asked = wire.send(request("GET /get/k", &header, "").as_bytes());
+        while asked != resp("get k") {
+            let known = ["", "alice", "bob"].into_iter().find(|user| match *user {
+                "" => asked == resp("RESET"),
+                user => asked == resp(&format!("AUTH {user} secret")),
+            });
+            as_user = known.unwrap_or_else(|| panic!("{asked:?}"));
+            asked = wire.reply(if as_user.is_empty() { b"+RESET\r\n" } else { b"+OK\r\n" }).1;
+        }
+        if as_user != user {
+            return Some(at);
+        }
+        wire.reply(b"$-1\r\n");
+    }
+    None
+}
+
+#[test]
+fn each_request_is_its_own_users() {
+    assert_eq!(first_as_somebody_else(false), None);
+    assert!(first_as_somebody_else(true).is_some(), "the check does not see a login that stays");
+}
+
 #[test]
 fn a_stranger_with_a_long_body_is_asked_first() {
     let mut wire = Wire::new(100_000);

@@ -113,32 +113,9 @@ impl Document {
             }
             Token::BulkEnd => making.finish(),
             Token::Null => making.error(404, b"there is no such tuple"),
-            Token::Error(text) => match status_of_space(text) {
-                Some(status) => making.error(status, text),
-                None => making.error_of(text),
-            },
+            Token::Error(text) => making.error_of(text),
             _ => making.error(500, b"ERR the reply is no document"),
         }
-    }
-}
-
-/// The status of what a space refuses.
-fn status_of_space(text: &[u8]) -> Option<u16> {
-    // A key or a position that cannot be names nothing.
-    let has = |what: &[u8]| memchr::memmem::find(text, what).is_some();
-    let is_none = [
-        &b"does not exist"[..],
-        b"No index",
-        b"is no value of type",
-        b"is a position",
-        b"position is invalid",
-    ];
-    if is_none.into_iter().any(has) {
-        Some(404)
-    } else if has(b"Duplicate key") {
-        Some(409)
-    } else {
-        None
     }
 }
 

@@ -184,7 +184,8 @@ pub fn status_of(error: &[u8]) -> u16 {
     match word {
         b"NOAUTH" | b"WRONGPASS" => 401,
         b"NOPERM" | b"DENIED" => 403,
-        b"WRONGTYPE" | b"BUSYKEY" => 409,
+        b"NOTFOUND" => 404,
+        b"WRONGTYPE" | b"BUSYKEY" | b"DUPLICATE" => 409,
         b"OOM" => 507,
         b"LOADING" | b"NOQUORUM" | b"MASTERDOWN" | b"CLUSTERDOWN" | b"READONLY" | b"MISCONF"
         | b"TRYAGAIN" | b"BUSY" | b"NOREPLICAS" | b"UNKILLABLE" => 503,

@@ -327,18 +327,23 @@ fn pairs(object: &Map<String, Value>) -> Result<Vec<Vec<u8>>, Refused> {
 /// Scores and members, as `ZADD` wants them.
 fn scored(value: &Value) -> Result<Vec<Vec<u8>>, Refused> {
     let shape = || wrong("members with scores are {\"member\":1.5} or [[\"member\",1.5]]");
+    // A score may be a text: JSON has no infinity.
+    let score = |value: &Value| scalar(value).filter(|_| !value.is_boolean()).ok_or_else(shape);
     match value {
         Value::Object(object) => {
-            let pairs = pairs(object)?;
-            Ok(pairs.chunks(2).flat_map(|pair| [pair[1].clone(), pair[0].clone()]).collect())
+            let mut all = Vec::with_capacity(object.len() * 2);
+            for (member, value) in object {
+                all.extend([score(value)?, member.as_bytes().to_vec()]);
+            }
+            Ok(all)
         }
         Value::Array(list) => {
             let mut all = Vec::with_capacity(list.len() * 2);
             for pair in list {
-                let Some([member, score]) = pair.as_array().map(Vec::as_slice) else {
+                let Some([member, value]) = pair.as_array().map(Vec::as_slice) else {
                     return Err(shape());
                 };
-                all.push(scalar(score).ok_or_else(shape)?);
+                all.push(score(value)?);
                 all.push(scalar(member).ok_or_else(shape)?);
             }
             Ok(all)
@@ -509,8 +514,15 @@ mod tests {
             patch(r#"{"set":{"a":"1"},"unset":["b"]}"#),
             "MULTI; HSET k a 1; HDEL k b; EXEC"
         );
-        for wrong in ["{}", "[]", r#"{"incr":{}}"#, r#"{"push":[]}"#, r#"{"x":1}"#, r#"{"ttl":0}"#]
-        {
+        for wrong in [
+            "{}",
+            "[]",
+            r#"{"incr":{}}"#,
+            r#"{"push":[]}"#,
+            r#"{"x":1}"#,
+            r#"{"ttl":0}"#,
+            r#"{"scores":{"m":true}}"#,
+        ] {
             assert!(patch(wrong).starts_with("400 "), "{wrong}");
         }
     }

@@ -103,6 +103,11 @@ impl LongReply {
         self.slices.as_ref().is_some_and(|slices| slices.is_ready())
     }
 
+    /// Whether it goes on for as long as its client is there.
+    pub fn is_endless(&self) -> bool {
+        self.slices.as_ref().is_some_and(|slices| slices.is_endless())
+    }
+
     /// The LSN that what was written depends on, beside that of its command.
     pub fn depends(&self) -> Lsn {
         self.slices.as_ref().map_or(Lsn::ZERO, |slices| slices.depends())

@@ -93,6 +93,11 @@ pub trait Slices: Send {
         true
     }
 
+    /// Whether it goes on for as long as its client is there.
+    fn is_endless(&self) -> bool {
+        false
+    }
+
     /// The LSN that what was written depends on, beside that of the command.
     fn depends(&self) -> Lsn {
         Lsn::ZERO

@@ -5,10 +5,11 @@
 //! allows. So the data exceeds the limit by at most one command's worth, unless so many or so large
 //! values have to go that time runs out.
 
+use crate::client::item_watchers::{Watched, as_in_a_uri};
 use crate::node::Node;
 use crate::thread_parts::ThreadParts;
-use ladon_engine::{Choice, Evicted, Scratch, Victims};
-use ladon_record::Record;
+use ladon_engine::{Choice, Evicted, EvictedKey, Scratch, Victims};
+use ladon_record::{Lsn, Record};
 use ladon_settings::EvictionPolicy;
 
 /// Bytes that a thread's commands may add before other threads see them: so little that many
@@ -168,22 +169,43 @@ fn evict_until(
     let ThreadParts { node, local, scratch, now_ms, append, .. } = thread;
     let samples = node.settings.maxmemory_samples();
     let (keyspace, evictor) = (&node.keyspace, &mut local.eviction.evictor);
+    evictor.noted = node.item_watchers.any(Watched::EVICTIONS).then(Vec::new);
     scratch.read_only = false;
     let mut append = |record: Record<'_>| match &node.watch_evictions {
         Some(watch) if !watch(node, &record.changes()) => node.durability.reserved(),
         _ => append(record),
     };
-    for step in 1.. {
+    let mut step = 0;
+    let room = loop {
+        step += 1;
         match evictor.step(keyspace, scratch, *now_ms, victims, samples, &mut append) {
-            Evicted::Nothing => return Room::None,
+            Evicted::Nothing => break Room::None,
             Evicted::Some | Evicted::NotYet => settle(node, scratch),
         }
         if !is_data_over(node, scratch) {
-            return Room::Enough;
+            break Room::Enough;
         }
         if is_time_up(step) {
-            return Room::Soon;
+            break Room::Soon;
         }
+    };
+    if let Some(noted) = evictor.noted.take() {
+        tell_watchers(node, &noted, *now_ms);
     }
-    Room::Soon
+    room
+}
+
+/// Shows what was evicted to those who watch it. A removal is in the log soon enough: nothing is
+/// promised of it.
+#[cold]
+fn tell_watchers(node: &Node, evicted: &[EvictedKey], now_ms: u64) {
+    for EvictedKey { key, expire_at } in evicted {
+        let left = match expire_at {
+            0 => -1,
+            at => at.saturating_sub(now_ms).div_ceil(1000) as i64,
+        };
+        let key = as_in_a_uri(key);
+        let what = format!("type=eviction key={key} ttl={left} clsid=1");
+        node.tell_watchers(Watched::EVICTIONS, &what, Lsn::ZERO);
+    }
 }

@@ -5,6 +5,7 @@ mod attacks;
 mod beside;
 mod binary;
 mod users;
+mod watch;
 
 use crate::live::{call, ok};
 use ladon_crash::{Launch, Server};

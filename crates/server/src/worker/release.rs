@@ -181,7 +181,8 @@ impl Worker {
         let done = (connection.closing || ended) && connection.replies.is_drained();
         Self::look_for_end(connection, self.now_ms, net);
         // The client is gone and can receive no value.
-        let gone = connection.input_ended && connection.waiter().is_some();
+        let is_endless = connection.replies.long.as_ref().is_some_and(|long| long.is_endless());
+        let gone = connection.input_ended && (connection.waiter().is_some() || is_endless);
         // The last reply was sent; no value may be delivered after it.
         let waits_in_vain = connection.closing && connection.waiter().is_some();
         let ends = is_over_limit || connection.aborted || done || gone;

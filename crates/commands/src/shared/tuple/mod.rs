@@ -27,7 +27,7 @@ pub(crate) fn refused(error: &BoxError) -> CommandError {
 }
 
 /// A message may show tuples of another client's bytes.
-fn shown_message(message: &str) -> String {
+pub(crate) fn shown_message(message: &str) -> String {
     message.replace(['\r', '\n'], " ")
 }
 

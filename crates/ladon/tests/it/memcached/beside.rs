@@ -86,6 +86,35 @@ fn unpadded(reply: &str) -> Option<String> {
 }
 
 #[test]
+fn both_count_the_same_of_prefixes() {
+    let Some(real) = Real::start() else {
+        eprintln!("no memcached is installed: nothing was compared");
+        return;
+    };
+    let node = Node::new(&[]);
+    let server = node.start();
+    let seen = [node.connect(), Memcached::connect(real.ports.first())].map(|mut client| {
+        let mut dump = |requests: &str| {
+            let reply = client.ask(format!("{requests}stats detail dump\r\n"));
+            let lines = reply.lines().filter(|line| line.starts_with("PREFIX "));
+            let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        let uncounted = dump("get a:1\r\nset a:1 0 0 1\r\nx\r\n");
+        let counted = dump(
+            "stats detail on\r\nget a:1 a:2 b:1 c\r\ngets a:1\r\nset a:3 0 0 1\r\nx\r\nadd b:1 0 0 1\r\n1\r\n\
+             delete a:1\r\ndelete a:1\r\nincr b:1 1\r\ngat 10 b:1\r\ntouch b:1 5\r\nset :e 0 0 1\r\nx\r\n",
+        );
+        let stopped = dump("stats detail off\r\nget a:1\r\nset a:1 0 0 1\r\nx\r\n");
+        [uncounted, counted, stopped, dump("stats reset\r\n")]
+    });
+    assert_eq!(seen[0], seen[1]);
+    assert!(seen[0][1].iter().any(|line| line == "PREFIX a get 3 hit 2 set 1 del 2"), "{seen:?}");
+    stop(server);
+}
+
+#[test]
 fn both_answer_the_same() {
     let Some(real) = Real::start() else {
         eprintln!("no memcached is installed: nothing was compared");
