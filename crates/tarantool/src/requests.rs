@@ -51,13 +51,16 @@ const REQUESTS: &[RequestFacts] = &[
     facts(types::UNWATCH, IS_QUICK, Status::Works),
     facts(types::WATCH_ONCE, IS_QUICK, Status::Works),
     facts(types::EVAL, READS, Status::Absent("there is no Lua")),
-    facts(types::EXECUTE, READS, Status::Absent("there is no SQL")),
-    facts(types::PREPARE, READS, Status::Absent("there is no SQL")),
+    // A statement that writes, perhaps.
+    facts(types::EXECUTE, (true, false), Status::Partly(SQL)),
+    facts(types::PREPARE, READS, Status::Works),
 ];
 
 const CALLS: &str = "functions other than `box.info`, `box.space.NAME:METHOD` and `box.space.NAME.index.NAME:METHOD`, \
      where `METHOD` is `select`, `get`, `insert`, `replace`, `put`, `update`, `upsert`, `delete`, `count`, \
      `len`, `bsize`, `min`, `max` or `random`";
+
+const SQL: &str = "see [SQL](sql.md)";
 
 const fn facts(
     request_type: u32,

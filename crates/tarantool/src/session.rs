@@ -3,6 +3,7 @@
 use crate::access::{Access, Rights};
 use crate::error;
 use crate::preparation::Preparing;
+use crate::sql::{Aside, Change, State};
 use crate::transactions::Transactions;
 use ladon_engine::{GUEST, Scratch};
 use ladon_iproto::greeting::{self, SALT_BYTES};
@@ -41,6 +42,12 @@ pub struct Session {
     pub(crate) watched: HashSet<Box<[u8]>>,
     /// `_session_settings`, if anybody asked for it.
     pub(crate) settings: Option<Box<Space>>,
+    /// What it keeps of SQL.
+    pub(crate) sql: State,
+    /// The statement that runs on a thread for the request that runs.
+    pub(crate) sql_aside: Option<Aside>,
+    /// The transaction of the statement that runs, if it takes long.
+    pub(crate) sql_change: Option<Box<Change>>,
     info: Arc<ClientInfo>,
 }
 
@@ -68,6 +75,9 @@ impl Session {
             has_left: false,
             watched: HashSet::new(),
             settings: None,
+            sql: State::default(),
+            sql_aside: None,
+            sql_change: None,
             info,
         }
     }
@@ -87,11 +97,13 @@ impl Session {
     /// Exchanges what requests have left that are not done: each finds what it left itself.
     pub fn exchange(&mut self, unfinished: &mut Unfinished) {
         std::mem::swap(&mut self.preparing, &mut unfinished.0);
+        std::mem::swap(&mut self.sql_aside, &mut unfinished.1);
+        std::mem::swap(&mut self.sql_change, &mut unfinished.2);
     }
 
     /// Whether the request that runs next has left something to be exchanged.
     pub fn is_unfinished(&self) -> bool {
-        self.preparing.is_some()
+        self.preparing.is_some() || self.sql_aside.is_some() || self.sql_change.is_some()
     }
 
     /// The node's data was exchanged for other data.
@@ -160,6 +172,11 @@ impl Session {
         &self.salt
     }
 
+    /// The number of its user.
+    pub(crate) fn user(&self) -> u32 {
+        self.user
+    }
+
     pub(crate) fn log_in(&mut self, user: u32, version: u64) {
         self.user = user;
         self.user_since = version;
@@ -209,12 +226,12 @@ impl Session {
 
 /// What a request has done of its work, besides what its transaction holds.
 #[derive(Default)]
-pub struct Unfinished(Option<Box<Preparing>>);
+pub struct Unfinished(Option<Box<Preparing>>, Option<Aside>, Option<Box<Change>>);
 
 impl Unfinished {
     /// Whether there is something.
     pub fn is_some(&self) -> bool {
-        self.0.is_some()
+        self.0.is_some() || self.1.is_some() || self.2.is_some()
     }
 
     /// As [`Session::prepared_bytes`].
