@@ -498,6 +498,16 @@ impl Changes {
         if FOREIGN_KEYS.contains(&error.code.0) {
             return error::execute("FOREIGN KEY constraint failed");
         }
+        const CANT_UPDATE_PRIMARY_KEY: u32 = 94;
+        if error.code.0 == CANT_UPDATE_PRIMARY_KEY
+            && let Some(primary) = self.table.indexes.first()
+        {
+            let message = format!(
+                "Attempt to modify a tuple field which is part of index '{}' in space '{}'",
+                primary.name, self.table.name
+            );
+            return error::make(error.code, message);
+        }
         let index = error.message.split('"').nth(1);
         match (error.code == TUPLE_FOUND, index) {
             (true, Some(index)) => {

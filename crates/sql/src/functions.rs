@@ -39,7 +39,7 @@ const fn facts(name: &'static str, count: (usize, usize), kind: FieldType, run: 
     Facts { name, least: count.0, most: count.1, kind, run }
 }
 
-const FUNCTIONS: [Facts; 28] = [
+const FUNCTIONS: [Facts; 30] = [
     facts("ABS", (1, 1), FieldType::Number, abs),
     facts("CHAR", (0, MANY), FieldType::String, char_of),
     facts("CHARACTER_LENGTH", (1, 1), FieldType::Integer, length),
@@ -58,9 +58,11 @@ const FUNCTIONS: [Facts; 28] = [
     facts("PRINTF", (1, MANY), FieldType::String, crate::printf::printf),
     facts("QUOTE", (1, 1), FieldType::String, quote),
     facts("RANDOM", (0, 0), FieldType::Integer, random),
+    facts("RANDOMBLOB", (1, 1), FieldType::Varbinary, random_blob),
     facts("REPLACE", (3, 3), FieldType::String, replace),
     facts("ROUND", (1, 2), FieldType::Integer, round),
     facts("ROW_COUNT", (0, 0), FieldType::Integer, row_count),
+    facts("SOUNDEX", (1, 1), FieldType::String, soundex),
     facts("SUBSTR", (2, 3), FieldType::String, substr),
     facts("TRIM", (1, 3), FieldType::String, trim),
     facts("TYPEOF", (1, 1), FieldType::String, type_of),
@@ -270,6 +272,52 @@ fn quote(arguments: &[Value], _: &Around) -> Result<Value, Error> {
 
 fn random(_: &[Value], around: &Around) -> Result<Value, Error> {
     Ok(Value::Int(i128::from(around.random.cast_signed())))
+}
+
+fn random_blob(arguments: &[Value], around: &Around) -> Result<Value, Error> {
+    let Value::Int(length) = &arguments[0] else { return Ok(Value::Null) };
+    let length = match usize::try_from(*length) {
+        Err(_) | Ok(0) => return Ok(Value::Null),
+        Ok(length) if length > BYTES_MAX => return Err(error::execute("string or blob too big")),
+        Ok(length) => length,
+    };
+    let mut state = around.random | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    Ok(Value::Bin((0..length).map(|_| next()).collect()))
+}
+
+/// A letter and three digits that names which sound alike have in common.
+fn soundex(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+    const CODES: &[u8; 26] = b"01230120022455012623010202";
+    let text = if arguments[0].is_null() { Vec::new() } else { text_of(&arguments[0]) };
+    let code = |byte: u8| match byte.to_ascii_uppercase() {
+        letter @ b'A'..=b'Z' => CODES[usize::from(letter - b'A')],
+        _ => b'0',
+    };
+    let Some(first) = text.iter().position(u8::is_ascii_alphabetic) else {
+        return Ok(Value::text("?000"));
+    };
+    let mut out = vec![text[first].to_ascii_uppercase()];
+    let mut last = code(text[first]);
+    for byte in &text[first + 1..] {
+        let digit = code(*byte);
+        if digit == b'0' {
+            last = b'0';
+        } else if digit != last {
+            out.push(digit);
+            last = digit;
+        }
+        if out.len() == 4 {
+            break;
+        }
+    }
+    out.resize(4, b'0');
+    Ok(Value::Str(out.into()))
 }
 
 fn replace(arguments: &[Value], _: &Around) -> Result<Value, Error> {

@@ -321,7 +321,6 @@ fn aliases(columns: &[(Expr, Option<String>, String)]) -> Vec<(String, Expr)> {
 fn plain_column(expr: &Expr) -> Option<&String> {
     match expr {
         Expr::Column(_, name) => Some(name),
-        Expr::Collate(inner, _) => plain_column(inner),
         _ => None,
     }
 }

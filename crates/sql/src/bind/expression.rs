@@ -283,7 +283,14 @@ impl Binder<'_> {
 
     fn in_list(&mut self, left: &Expr, list: &[Expr], is_negated: bool) -> Result<Typed, Error> {
         if let Expr::Row(_) = left {
-            return Err(error::unsupported("a row IN a list; IN (SELECT ...) works"));
+            // As equalities with each.
+            let mut any = Ex::Value(Value::Bool(false));
+            for row in list {
+                let (equal, _) = self.compare_rows(Binary::Equal, left, row)?;
+                any = Ex::Or(Box::new(any), Box::new(equal));
+            }
+            let found = if is_negated { Ex::Unary(Unary::Not, Box::new(any)) } else { any };
+            return Ok(boolean(found));
         }
         let (left, of) = self.expr(left)?;
         let mut bound = Vec::with_capacity(list.len());

@@ -44,6 +44,14 @@ impl Parser<'_> {
                 }
             }
         }
+        // What orders a compound comes after it.
+        let behind = ["UNION", "INTERSECT", "EXCEPT"].iter().find(|word| self.is_word(word));
+        if let Some(word) = behind {
+            let word = if self.is_word_ahead(1, "ALL") { "UNION ALL" } else { word };
+            let clause = if select.order_by.is_empty() { "LIMIT" } else { "ORDER BY" };
+            let message = format!("{clause} clause should come after {word} not before");
+            return Err(error::generic(message));
+        }
         Ok(select)
     }
 

@@ -1,0 +1,5 @@
+//! Statements on spaces in memory.
+
+mod garbled;
+mod memory;
+mod statements;
