@@ -92,13 +92,10 @@ impl State {
     }
 
     fn add(&mut self, value: &Value) -> Result<(), Error> {
-        let name = match self.of {
-            Aggregate::Sum => "SUM",
-            Aggregate::Total => "TOTAL",
-            _ => "AVG",
-        };
-        let _ = name;
-        let number = to_numeric(value).map_err(|_| error::mismatch(&value.shown(), "number"))?;
+        let number = match value {
+            Value::Bin(_) => Err(error::mismatch(&value.shown(), "number")),
+            value => to_numeric(value).map_err(|_| error::mismatch(&value.shown(), "number")),
+        }?;
         self.sum += match number {
             Value::Int(number) => number as f64,
             Value::Double(number) => number,

@@ -265,7 +265,7 @@ fn quote(arguments: &[Value], _: &Around) -> Result<Value, Error> {
             let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
             return limited(format!("X'{digits}'").into_bytes());
         }
-        Value::Bool(_) => Value::text(&arguments[0].shown()),
+        Value::Bool(_) | Value::Double(_) => Value::text(&arguments[0].shown()),
         other => other.clone(),
     })
 }

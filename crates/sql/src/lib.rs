@@ -15,6 +15,7 @@ mod ast;
 mod bind;
 mod catalog;
 mod changes;
+mod compat;
 mod convert;
 mod define;
 mod error;
@@ -32,6 +33,7 @@ mod value;
 
 pub use catalog::{Catalog, Column, Index, IndexPart, Table};
 pub use changes::{Changes, Done, Writer};
+pub use compat::compat_document;
 pub use define::{Definition, Definitions, Schema};
 pub use error::Error;
 pub use prepared::{Action, Definable, OutputColumn, Prepared, Session, is_interrupted, prepare};

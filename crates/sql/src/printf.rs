@@ -18,7 +18,7 @@ struct Spec {
     precision: Option<usize>,
 }
 
-/// Formats values as C's `printf` does: `d i u f e g s c x X o %`.
+/// Formats values as C's `printf` does: `d i u f e s q c x X o %`.
 ///
 /// # Errors
 /// If a width is too large, or the conversion is none of these.
@@ -150,11 +150,12 @@ fn one(conversion: char, spec: &Spec, value: &Value) -> Result<String, Error> {
             let text = format!("{mantissa}{conversion}{mark}{:02}", exponent.abs());
             signed(spec, number < 0.0, &text)
         }
-        's' | 'z' => {
+        's' | 'z' | 'q' => {
             let text = match value {
                 Value::Null => String::new(),
                 value => String::from_utf8_lossy(&text_of(value)).into_owned(),
             };
+            let text = if conversion == 'q' { text.replace('\'', "''") } else { text };
             text.chars().take(spec.precision.unwrap_or(usize::MAX)).collect()
         }
         'c' => String::from_utf8_lossy(&text_of(value)).chars().take(1).collect(),

@@ -1,6 +1,6 @@
 //! `_session_settings`: a space of each session, which can be read and updated.
 //!
-//! All settings are SQL's: each keeps its value, for there is no SQL yet that would obey it.
+//! All settings are SQL's: each keeps its value, and `sql_full_metadata` is obeyed.
 //! Tarantool's `error_marshaling_enabled` and `graceful_shutdown_required` are not here, because
 //! features of the protocol decide that.
 //!

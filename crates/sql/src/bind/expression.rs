@@ -368,7 +368,7 @@ impl Binder<'_> {
         let (function, kind) = found?;
         let arguments = self.all(&call.arguments)?;
         if name == "TYPEOF"
-            && let (Ex::Column(_), of) = &arguments[0]
+            && let (Ex::Column(_) | Ex::Cast(..), of) = &arguments[0]
             && !matches!(of.kind, FieldType::Scalar | FieldType::Any)
         {
             return Ok((Ex::Value(Value::text(of.kind.name())), Static::of(kind)));

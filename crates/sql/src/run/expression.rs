@@ -65,7 +65,10 @@ impl Run<'_> {
                 Ok(Value::Bool(!rows.is_empty()))
             }
             Ex::Scalar(sub) => {
-                let rows = self.sub_rows(sub, env, Some(1))?;
+                let rows = self.sub_rows(sub, env, Some(2))?;
+                if rows.len() > 1 {
+                    return Err(error::execute("Expression subquery returned more than 1 row"));
+                }
                 Ok(rows.first().map_or(Value::Null, |row| row[0].clone()))
             }
         }
