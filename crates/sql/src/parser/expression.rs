@@ -291,6 +291,7 @@ impl Parser<'_> {
             return Err(error::generic("Index of binding slots must start from 1"));
         }
         self.add_parameters(number.saturating_sub(self.parameters.len()))?;
+        self.parameters[number - 1] = Some(format!("${number}"));
         self.step();
         Ok(Expr::Parameter(number - 1))
     }
