@@ -74,6 +74,9 @@ enum Change {
     Delete(Vec<u8>),
 }
 
+/// Takes a tuple and what its query sees.
+type Visit<'v> = dyn FnMut(&[u8], &Env<'_>) -> Result<(), Error> + 'v;
+
 fn target(binder: &mut Binder<'_>, name: &str) -> Result<Arc<Table>, Error> {
     let table = binder.table(name)?;
     if table.view.is_some() {
@@ -251,12 +254,7 @@ impl Changing {
     }
 
     /// Visits the tuples that a query finds.
-    fn each(
-        &self,
-        run: &Run<'_>,
-        core: &Core,
-        visit: &mut dyn FnMut(&[u8], &Env<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    fn each(&self, run: &Run<'_>, core: &Core, visit: &mut Visit<'_>) -> Result<(), Error> {
         run.each_joined(core, &mut |env| {
             if let Some(Slot::Tuple(tuple)) = env.slots.first() {
                 run.budget.take(tuple.bytes().len() * 2 + 64)?;

@@ -80,7 +80,7 @@ stored as they are; they have no literals, casts or arithmetic.
   parameters, a depth of 200 of an expression and of 100 of what is in parentheses.
 - **Long statements** run on a thread of their own, over copies that share memory with the spaces, eight at a time; others
   are served meanwhile. A change that takes long is a transaction of its own: after a conflict it runs again, 20 times.
-  If the client leaves, the statement ends.
+  If the client leaves, or closes its side of the connection, the statement ends.
 ";
 
 /// The text of `docs/compat/sql.md`.

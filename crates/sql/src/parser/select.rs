@@ -167,7 +167,7 @@ impl Parser<'_> {
     }
 
     fn from(&mut self) -> Result<Vec<From>, Error> {
-        let mut all = vec![self.from_item(Join::default())?];
+        let mut all = vec![self.item(Join::default())?];
         loop {
             let join = if self.takes_sign(",") {
                 Join::default()
@@ -176,7 +176,7 @@ impl Parser<'_> {
             } else {
                 return Ok(all);
             };
-            all.push(self.from_item(join)?);
+            all.push(self.item(join)?);
             if all.len() > TABLES_MAX {
                 return Err(error::limit("The number of tables in a join", all.len(), TABLES_MAX));
             }
@@ -206,7 +206,7 @@ impl Parser<'_> {
         if self.at > first { Err(self.unexpected()) } else { Ok(None) }
     }
 
-    fn from_item(&mut self, join: Join) -> Result<From, Error> {
+    fn item(&mut self, join: Join) -> Result<From, Error> {
         let (index, not_indexed, on) = (None, false, None);
         let source = match self.takes_sign("(") {
             true => {

@@ -1,6 +1,6 @@
 //! Values of expressions.
 
-use super::keep::{Kept, as_compared, canonical};
+use super::keep::{Kept, ValueSet, as_compared, canonical};
 use super::{Env, Run};
 use crate::ast::{Binary, Unary};
 use crate::convert::{cast, to_integer, to_numeric, to_truth};
@@ -230,7 +230,7 @@ impl Run<'_> {
         left: &[(Ex, Comparison)],
         sub: &Sub,
         env: &Env<'_>,
-    ) -> Result<Rc<(HashSet<Vec<u8>>, bool)>, Error> {
+    ) -> Result<ValueSet, Error> {
         if let Some(Kept::Set(set)) = sub.kept.map(|place| self.kept(place)) {
             return Ok(set);
         }

@@ -173,6 +173,6 @@ impl<'r> Run<'r> {
         value: &Value,
     ) -> Result<Selection<'r>, Error> {
         let key = packed(std::slice::from_ref(value));
-        Ok(space.select(index, IteratorType::Eq, &key, 0, u64::MAX, None)?)
+        space.select(index, IteratorType::Eq, &key, 0, u64::MAX, None)
     }
 }

@@ -1,7 +1,7 @@
 //! Joins: nested loops in the planned order, by indexes and hashes where there are some.
 
 use super::index::{Bounded, KeyPart, Side, key_part};
-use super::keep::{Kept, canonical};
+use super::keep::{Kept, RowHash, canonical};
 use super::{Env, Row, Run, Slot};
 use crate::error::{self, Error};
 use crate::operators::order;
@@ -21,7 +21,7 @@ enum Rows<'s> {
     /// One selection after the other.
     Keys(std::vec::IntoIter<Selection<'s>>, Option<Selection<'s>>),
     Made(Rc<Vec<Row>>, usize),
-    Hashed(Rc<HashMap<Vec<u8>, Vec<Slot>>>, Vec<u8>, usize),
+    Hashed(RowHash, Vec<u8>, usize),
     None,
 }
 
@@ -182,7 +182,7 @@ impl<'r> Run<'r> {
         slot: usize,
         count: usize,
         env: &Env<'_>,
-    ) -> Result<Rc<HashMap<Vec<u8>, Vec<Slot>>>, Error> {
+    ) -> Result<RowHash, Error> {
         if let Kept::Hash(hash) = self.kept(place) {
             return Ok(hash);
         }

@@ -8,6 +8,12 @@ use ladon_space::Collation;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+/// The values of a list by their bytes, and whether null is one of them.
+pub(crate) type ValueSet = Rc<(HashSet<Vec<u8>>, bool)>;
+
+/// Rows by the bytes of what they are joined by.
+pub(crate) type RowHash = Rc<HashMap<Vec<u8>, Vec<super::Slot>>>;
+
 /// The values of one place.
 #[derive(Clone)]
 pub(crate) enum Kept {
@@ -15,9 +21,9 @@ pub(crate) enum Kept {
     /// A query's rows, or those of a recursive query's last round.
     Rows(Rc<Vec<Row>>),
     /// The values of a list, and whether null is one of them.
-    Set(Rc<(HashSet<Vec<u8>>, bool)>),
+    Set(ValueSet),
     /// Rows by what they are joined by.
-    Hash(Rc<HashMap<Vec<u8>, Vec<super::Slot>>>),
+    Hash(RowHash),
 }
 
 impl Run<'_> {

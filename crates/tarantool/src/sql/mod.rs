@@ -72,6 +72,15 @@ impl Running<'_, '_> {
         values: Vec<Value>,
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
+        let is_long = self.session.sql_aside.is_some() || self.session.sql_change.is_some();
+        if self.session.has_left && is_long {
+            // Nobody waits for it: its thread ends.
+            self.session.sql_aside = None;
+            if let Some(change) = self.session.sql_change.take() {
+                change.roll_back(self.thread.scratch);
+            }
+            return Err(error::client_has_left().into());
+        }
         let (count, ids) = match prepared.action() {
             Action::Rows => return self.select_sql(prepared, values, out),
             Action::Changes(space) => {

@@ -122,7 +122,8 @@ impl Running<'_, '_> {
         match Aside::begin(self.thread.node, run) {
             Ok(aside) => self.session.sql_aside = Some(aside),
             // A thread is free in a moment.
-            Err(CannotBegin::TooMany(_)) => {}
+            Err(CannotBegin::TooMany(_)) if !self.session.has_left => {}
+            Err(CannotBegin::TooMany(_)) => return Err(crate::error::client_has_left().into()),
             Err(CannotBegin::Thread(why)) => {
                 let message = format!("a long statement needs a thread: {why}");
                 return Err(crate::error::illegal(&message).into());

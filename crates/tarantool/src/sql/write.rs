@@ -9,7 +9,7 @@ use super::read::{BYTES_MAX, LOCKED_STEPS_MAX, QUICK_STEPS_MAX, budget};
 use crate::access::Rights;
 use crate::error;
 use crate::statements::{Ended, Running, Seen, check_filler, check_read, check_write, puts, with};
-use ladon_engine::{Commit, CommitPace, Interactive, SpaceTx};
+use ladon_engine::{Commit, CommitPace, Interactive, Scratch, SpaceTx};
 use ladon_kernel::background::CannotBegin;
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
@@ -97,6 +97,13 @@ pub(crate) struct Change {
     done: Option<Done>,
     /// How often it has met a conflict.
     rounds: u32,
+}
+
+impl Change {
+    /// Ends it without a trace.
+    pub(super) fn roll_back(self, scratch: &mut Scratch) {
+        self.transaction.roll_back(scratch);
+    }
 }
 
 /// Writes to the copies of a statement's transaction.
@@ -243,7 +250,8 @@ impl Running<'_, '_> {
         };
         match Aside::begin(self.thread.node, run) {
             Ok(aside) => self.session.sql_aside = Some(aside),
-            Err(CannotBegin::TooMany(_)) => {}
+            Err(CannotBegin::TooMany(_)) if !self.session.has_left => {}
+            Err(CannotBegin::TooMany(_)) => return Err(error::client_has_left().into()),
             Err(CannotBegin::Thread(why)) => {
                 let message = format!("a long statement needs a thread: {why}");
                 return Err(error::illegal(&message).into());
