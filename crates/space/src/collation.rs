@@ -167,6 +167,11 @@ impl Unicode {
         Some(Unicode { id, collator })
     }
 
+    /// Its number in `_collation`.
+    pub fn id(self) -> u32 {
+        self.id.into()
+    }
+
     /// Compares two strings.
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         self.collator.compare_utf8(a, b)

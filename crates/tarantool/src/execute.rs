@@ -125,7 +125,8 @@ impl Running<'_, '_> {
         }
         if !node.role.is_free() {
             // What is called writes by statements, which are refused then.
-            let is_call = matches!(request, Ok(Request::Call(_) | Request::Call16(_)));
+            let is_call =
+                matches!(request, Ok(Request::Call(_) | Request::Call16(_) | Request::Execute(_)));
             let writes = facts_of(header.request_type).writes && !is_call;
             let admitted = admission::in_cluster(node, None, writes);
             admitted.map_err(|refusal| error::of_refusal(refusal, node))?;
@@ -228,10 +229,8 @@ impl Running<'_, '_> {
                 reply::ok(out, self.sync, version);
             }
             Request::Eval(call) => self.evaluate(call, out)?,
-            Request::Execute(_) | Request::Prepare(_) => {
-                let name = request_type::name(header.request_type).unwrap_or("EXECUTE");
-                return Err(error::unsupported(&format!("{name}: it has no SQL yet")).into());
-            }
+            Request::Execute(execute) => self.execute_sql(execute, out)?,
+            Request::Prepare(execute) => self.prepare_sql(execute, out)?,
             _ => {
                 let name = request_type::name(header.request_type).unwrap_or("this request");
                 return Err(error::unsupported(name).into());

@@ -28,6 +28,7 @@ mod requests;
 mod server_info;
 mod session;
 mod session_settings;
+mod sql;
 mod statements;
 mod streams;
 mod transactions;

@@ -10,7 +10,7 @@ use crate::batch::Batch;
 use crate::call::Target;
 use crate::packet::{Decoded, Packet};
 use ladon_engine::Catalog;
-use ladon_iproto::request::{Call, Request, SpaceRef};
+use ladon_iproto::request::{Call, Execute, Request, SpaceRef, Statement};
 use ladon_kernel::node::Node;
 use ladon_system_spaces as system;
 
@@ -93,12 +93,30 @@ fn does(catalog: &Catalog, request: &Request<'_>) -> Does {
         Request::Delete(delete) => delete.space,
         Request::Upsert(upsert) => upsert.space,
         Request::Call(call) | Request::Call16(call) => return does_call(catalog, call),
+        Request::Execute(execute) => return does_execute(execute),
         _ => return Does::Nothing,
     };
     writes(match space {
         SpaceRef::Id(id) => Some(id),
         SpaceRef::Name(name) => std::str::from_utf8(name).ok().and_then(|it| catalog.named(it)),
     })
+}
+
+/// What a statement does, by its first word; one that was prepared may write.
+fn does_execute(execute: &Execute<'_>) -> Does {
+    let Statement::Text(text) = execute.statement else { return Does::Writes };
+    let text = text.trim_ascii_start();
+    let begins = |words: &[&str]| {
+        words.iter().any(|word| {
+            text.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word.as_bytes()))
+        })
+    };
+    match () {
+        () if begins(&["SELECT", "VALUES", "PRAGMA", "EXPLAIN"]) => Does::Reads,
+        () if begins(&["CREATE", "DROP", "ALTER"]) => Does::Defines,
+        () if begins(&["TRUNCATE"]) => Does::Truncates,
+        () => Does::Writes,
+    }
 }
 
 fn does_call(catalog: &Catalog, call: &Call<'_>) -> Does {

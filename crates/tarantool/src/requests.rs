@@ -51,13 +51,16 @@ const REQUESTS: &[RequestFacts] = &[
     facts(types::UNWATCH, IS_QUICK, Status::Works),
     facts(types::WATCH_ONCE, IS_QUICK, Status::Works),
     facts(types::EVAL, READS, Status::Partly("it is a program that evaluates: `ladon tarantool`")),
-    facts(types::EXECUTE, READS, Status::Absent("there is no SQL")),
-    facts(types::PREPARE, READS, Status::Absent("there is no SQL")),
+    // A statement that writes, perhaps.
+    facts(types::EXECUTE, (true, false), Status::Partly(SQL)),
+    facts(types::PREPARE, READS, Status::Works),
 ];
 
 const CALLS: &str = "without a program (`ladon tarantool`), functions other than `box.info`, `box.space.NAME:METHOD` and `box.space.NAME.index.NAME:METHOD`, \
      where `METHOD` is `select`, `get`, `insert`, `replace`, `put`, `update`, `upsert`, `delete`, `count`, \
      `len`, `bsize`, `min`, `max` or `random`";
+
+const SQL: &str = "see [SQL](sql.md)";
 
 const fn facts(
     request_type: u32,
@@ -146,8 +149,8 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   128 requests of a connection may be passed or wait behind those in their stream, and 128 KiB of them; then the connection
   waits. The bytes of one reply come in a row, so what comes during a long one follows it. At gate `fsync`, a reply outside
   of streams that shows nothing which is still to be synced leaves before those that wait for the disk.
-- **`_session_settings`** has the settings of SQL, of each session its own: they can be read and updated, and change nothing as
-  long as there is no SQL. Absent: `error_marshaling_enabled` and `graceful_shutdown_required`.
+- **`_session_settings`** has the settings of SQL, of each session its own: they can be read and updated;
+  `sql_full_metadata` is obeyed, the others change nothing. Absent: `error_marshaling_enabled` and `graceful_shutdown_required`.
 - **Arguments of `CALL`** are taken as Tarantool's Lua takes them: whole numbers become integers, an offset and a limit are
   cut to 32 bits, and of a table with names the values under 1, 2 and so on are the parts of a key. `bin` stays `bin`, as in
   Tarantool 3. `pairs` checks its arguments; what it returns cannot leave the server, as in Tarantool.
@@ -170,7 +173,7 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 suites of the first four beside a real `tarantool`: go-tarantool 3.0.2 (the suites of 2.3.2 and 1.12.2 too),
 tarantool-python 1.3.0, asynctnt 2.4.0,
 tarantool-driver 3.1.0 for Node, and for Java connector 1.9.4 and cartridge-driver 0.13.0. What they do by
-Lua does not work: `eval`, `execute`, `crud` and `box.broadcast`. The pools of go-tarantool and tarantool-python
+Lua does not work: `eval`, `crud` and `box.broadcast`. The pools of go-tarantool and tarantool-python
 work: they ask `box.info` which members are writable: the leader, or a server of its own.
 ";
 

@@ -4,6 +4,7 @@ use crate::access::{Access, Rights};
 use crate::error;
 use crate::preparation::Preparing;
 use crate::program::Asked;
+use crate::sql::{Aside, Change, State};
 use crate::transactions::Transactions;
 use ladon_engine::{GUEST, Scratch};
 use ladon_iproto::greeting::{self, SALT_BYTES};
@@ -44,6 +45,12 @@ pub struct Session {
     pub(crate) watched: HashSet<Box<[u8]>>,
     /// `_session_settings`, if anybody asked for it.
     pub(crate) settings: Option<Box<Space>>,
+    /// What it keeps of SQL.
+    pub(crate) sql: State,
+    /// The statement that runs on a thread for the request that runs.
+    pub(crate) sql_aside: Option<Aside>,
+    /// The transaction of the statement that runs, if it takes long.
+    pub(crate) sql_change: Option<Box<Change>>,
     info: Arc<ClientInfo>,
 }
 
@@ -72,6 +79,9 @@ impl Session {
             has_left: false,
             watched: HashSet::new(),
             settings: None,
+            sql: State::default(),
+            sql_aside: None,
+            sql_change: None,
             info,
         }
     }
@@ -92,11 +102,16 @@ impl Session {
     pub fn exchange(&mut self, unfinished: &mut Unfinished) {
         std::mem::swap(&mut self.preparing, &mut unfinished.preparing);
         std::mem::swap(&mut self.asked, &mut unfinished.asked);
+        std::mem::swap(&mut self.sql_aside, &mut unfinished.sql_aside);
+        std::mem::swap(&mut self.sql_change, &mut unfinished.sql_change);
     }
 
     /// Whether the request that runs next has left something to be exchanged.
     pub fn is_unfinished(&self) -> bool {
-        self.preparing.is_some() || self.asked.is_some()
+        self.preparing.is_some()
+            || self.asked.is_some()
+            || self.sql_aside.is_some()
+            || self.sql_change.is_some()
     }
 
     /// The node's data was exchanged for other data.
@@ -177,6 +192,11 @@ impl Session {
         &self.salt
     }
 
+    /// The number of its user.
+    pub(crate) fn user(&self) -> u32 {
+        self.user
+    }
+
     pub(crate) fn log_in(&mut self, user: u32, version: u64) {
         self.user = user;
         self.user_since = version;
@@ -229,12 +249,14 @@ impl Session {
 pub struct Unfinished {
     preparing: Option<Box<Preparing>>,
     asked: Option<Arc<Asked>>,
+    sql_aside: Option<Aside>,
+    sql_change: Option<Box<Change>>,
 }
 
 impl Unfinished {
     /// Whether there is something.
     pub fn is_some(&self) -> bool {
-        self.preparing.is_some()
+        self.preparing.is_some() || self.sql_aside.is_some() || self.sql_change.is_some()
     }
 
     /// Whether the program has answered what it was asked for.

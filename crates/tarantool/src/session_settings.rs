@@ -1,12 +1,13 @@
 //! `_session_settings`: a space of each session, which can be read and updated.
 //!
-//! All settings are SQL's: each keeps its value, for there is no SQL yet that would obey it.
+//! All settings are SQL's: each keeps its value, and `sql_full_metadata` is obeyed.
 //! Tarantool's `error_marshaling_enabled` and `graceful_shutdown_required` are not here, because
 //! features of the protocol decide that.
 //!
 //! Source: Tarantool's documentation, "System space `_session_settings`".
 
 use crate::error;
+use crate::session::Session;
 use crate::statements::Running;
 use ladon_engine::Privilege;
 use ladon_msgpack::{self as msgpack, Kind, Value, write};
@@ -17,12 +18,13 @@ use ladon_system_spaces as system;
 
 const NAME: &str = "_session_settings";
 const OWNER: u32 = 1;
+const FULL_METADATA: &str = "sql_full_metadata";
 const ENGINE_SETTING: &str = "sql_default_engine";
 
 /// The settings that are true or false, by name, with their values in 2.11.
 const SWITCHES: [(&str, bool); 8] = [
     ("sql_full_column_names", false),
-    ("sql_full_metadata", false),
+    (FULL_METADATA, false),
     ("sql_parser_debug", false),
     ("sql_recursive_triggers", true),
     ("sql_reverse_unordered_selects", false),
@@ -73,6 +75,17 @@ fn defaults() -> Result<Space, BoxError> {
     [ENGINE_SETTING, "memtx"].into_iter().for_each(|text| write::str(&mut tuple, text.as_bytes()));
     space.insert(&tuple)?;
     Ok(space)
+}
+
+impl Session {
+    /// Whether metadata of SQL is to tell all that is known of a column.
+    pub(crate) fn has_full_metadata(&self) -> bool {
+        let Some(settings) = &self.settings else { return false };
+        let mut key = vec![0x91];
+        write::str(&mut key, FULL_METADATA.as_bytes());
+        let tuple = settings.get(0, &key).ok().flatten();
+        tuple.is_some_and(|tuple| tuple.field(1) == Some(&[0xc3]))
+    }
 }
 
 impl Running<'_, '_> {

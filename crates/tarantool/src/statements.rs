@@ -243,7 +243,7 @@ impl Running<'_, '_> {
     }
 
     /// Whether a commit has asked the writers of a space to wait.
-    fn check_stillness(&mut self, id: SpaceId) -> Result<(), Ended> {
+    pub(crate) fn check_stillness(&mut self, id: SpaceId) -> Result<(), Ended> {
         if self.catalog.get(id).is_some_and(|cell| cell.is_kept_still(self.thread.now_ms)) {
             return Err(Ended::Again(Flow::AwaitsCommit));
         }

@@ -190,7 +190,7 @@ impl Running<'_, '_> {
     }
 
     /// Fills in a sequence's number, which is used for good, whatever becomes of the transaction.
-    fn number<'t>(
+    pub(crate) fn number<'t>(
         &mut self,
         id: SpaceId,
         rights: &Rights,

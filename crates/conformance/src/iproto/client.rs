@@ -20,6 +20,11 @@ const ERROR_BIT: i128 = 0x8000;
 const SYNC: i128 = 1;
 const DATA: i128 = 0x30;
 const ERROR: i128 = 0x31;
+/// What replies of SQL have: of columns, of changes, of parameters.
+const METADATA: i128 = 0x32;
+const BIND_METADATA: i128 = 0x33;
+const BIND_COUNT: i128 = 0x34;
+const SQL_INFO: i128 = 0x42;
 
 /// What a server said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,7 +205,15 @@ impl Reply {
             return Err(io::Error::other("a reply without a number"));
         };
         let reply = if status & ERROR_BIT == 0 {
+            let of_sql = [METADATA, SQL_INFO, BIND_METADATA, BIND_COUNT];
+            let of_sql = of_sql.iter().filter_map(|key| field(&body, *key)).cloned();
             match field(&body, DATA) {
+                Some(Value::Array(rows)) if field(&body, METADATA).is_some() => {
+                    Reply::Data(of_sql.chain([Value::Array(rows.clone())]).collect())
+                }
+                None if field(&body, SQL_INFO).is_some() || field(&body, BIND_COUNT).is_some() => {
+                    Reply::Data(of_sql.collect())
+                }
                 Some(Value::Array(values)) => Reply::Data(values.clone()),
                 None => Reply::Data(Vec::new()),
                 Some(other) => Reply::Lost(format!("data {}", other.show())),

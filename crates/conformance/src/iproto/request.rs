@@ -17,6 +17,8 @@ pub mod key {
     pub const FUNCTION_NAME: u8 = 0x22;
     pub const USER_NAME: u8 = 0x23;
     pub const OPS: u8 = 0x28;
+    pub const SQL_TEXT: u8 = 0x40;
+    pub const SQL_BIND: u8 = 0x41;
 }
 
 /// The types of requests.
@@ -31,6 +33,8 @@ pub mod kind {
     pub const CALL_16: u8 = 6;
     pub const UPSERT: u8 = 9;
     pub const CALL: u8 = 10;
+    pub const EXECUTE: u8 = 11;
+    pub const PREPARE: u8 = 13;
 }
 
 /// What of a reply is defined.

@@ -9,3 +9,4 @@ mod redis_py;
 mod scripts;
 mod side_by_side;
 mod side_by_side_iproto;
+mod sql;

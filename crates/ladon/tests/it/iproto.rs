@@ -13,6 +13,7 @@ mod mounts;
 mod overtaking;
 mod sequences;
 mod session_settings;
+mod sql;
 mod streams;
 mod watch;
 mod while_loading;

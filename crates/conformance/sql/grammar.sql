@@ -1,0 +1,144 @@
+-- The grammar, names, functions and settings.
+CREATE TABLE t (id INTEGER PRIMARY KEY, name STRING, d DOUBLE, n NUMBER, s SCALAR)
+INSERT INTO t VALUES (1,'z',1.5,2,3),(2,'z',null,null,null)
+SELECT ?, :a, $b, @c
+SELECT a.id, b.id AS q FROM t a JOIN t b ON a.id = b.id
+SELECT * FROM t a, t b WHERE a.id = 1 AND b.id = 1
+SELECT * FROM t NATURAL JOIN t AS u
+SELECT id FROM t UNION SELECT 5 ORDER BY id
+SELECT id FROM t a, t b
+SELECT (SELECT 1), EXISTS (SELECT 1), (SELECT max(id) FROM t), (SELECT id, d FROM t)
+SELECT (SELECT 1), EXISTS (SELECT 1), (SELECT max(id) FROM t)
+SELECT x.* FROM (SELECT id, id+1 AS z FROM t) AS x
+SELECT "id" FROM t
+SELECT sum(id) FROM t GROUP BY 3
+SELECT max(sum(id)) FROM t
+SELECT id FROM t WHERE sum(id) > 1
+SELECT id FROM t HAVING id > 1
+SELECT 1 UNION SELECT 1, 2
+SELECT 1 LIMIT 'a'
+SELECT 1 LIMIT -1
+SELECT 'a' + 'b'
+SELECT 'a' || 1
+SELECT x'41' || 'a'
+SELECT x'41' = 'A'
+SELECT -'5'
+SELECT - 'a'
+SELECT 5 / 2.0, 1e3, .5, 1e400
+SELECT 5 % 0
+SELECT substr('abc', 2), length('abc'), upper('a'), lower('A'), abs(-3), round(1.567, 2), round(2.5), coalesce(NULL, 2), ifnull(NULL,3), nullif(1,1), hex('ab'), quote('a''b'), unicode('a'), char(65,66), replace('abc','b','x'), trim(' a '), instr('abc','b'), min(1,2), max(1,2), printf('%d', 5), typeof(1)
+SELECT substr('abc', 2)
+SELECT length('abc')
+SELECT instr('abc','b')
+SELECT ifnull(NULL,3), nullif(1,1), hex('ab'), quote('a''b'), unicode('a'), char(65,66), replace('abc','b','x'), trim(' a '), typeof(1), coalesce(NULL,2)
+SELECT upper('a'), lower('A'), abs(-3), round(1.567, 2), round(2.5), printf('%d', 5), greatest(1,2)
+SELECT trim(LEADING 'a' FROM 'aab'), trim(BOTH 'x' FROM 'xax'), trim(TRAILING FROM 'a ')
+SELECT abs('a'), abs(-1.5)
+SELECT id AS x FROM t ORDER BY x DESC
+SELECT T.* FROM t
+SELECT u.* FROM t
+SELECT *
+SELECT count(*) FROM t WHERE id > 100
+SELECT sum(id) FROM t WHERE id > 100
+SELECT DISTINCT name FROM t
+SELECT count(DISTINCT name) FROM t
+INSERT INTO t(id) SELECT 10 UNION SELECT 11
+SELECT * FROM t WHERE id IN (SELECT 10)
+SELECT * FROM t WHERE (id, name) IN (SELECT 1, 'z')
+SELECT (1,2) = (1,2)
+SELECT 1 WHERE 1 = 1
+SELECT 1 == 1, 1 <> 2, 1 != 2
+SELECT NOT true, NOT NULL, true AND NULL, false AND NULL, true OR NULL
+SELECT name FROM t GROUP BY name HAVING count(*) > 1
+SELECT CASE WHEN 1 THEN 2 END
+SELECT CAST('tRue' AS BOOLEAN), CAST(x'41' AS STRING), CAST('a' AS VARBINARY), CAST(NULL AS INTEGER), CAST(1.5 AS STRING), CAST(-1 AS UNSIGNED)
+SELECT CAST(1e20 AS INTEGER)
+SELECT 1.0, 100.0, 1e15, 1e16, 1.23456789012345678, CAST(1.0 AS STRING), CAST(1e20 AS STRING), CAST(0.1 AS STRING), 1.0 || ''
+SELECT CAST(5.0 AS TEXT)
+SELECT typeof(id), typeof(d), typeof(n) FROM t
+SELECT 1 BETWEEN '0' AND 2
+SELECT 'abc' BETWEEN 'a' AND 'b'
+SELECT 'a' IN (1, 2)
+SELECT 1 IN ('1', 2)
+WITH q AS (SELECT 1 AS a) SELECT * FROM q
+WITH RECURSIVE q(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM q WHERE n < 5) SELECT n FROM q
+CREATE VIEW v AS SELECT id, name FROM t
+SELECT * FROM v
+INSERT INTO v VALUES (1,2)
+DROP TABLE v
+DROP VIEW v
+DROP VIEW t
+CREATE TABLE c1 (a INT, b INT, PRIMARY KEY (a, b), UNIQUE (b), CONSTRAINT fk1 FOREIGN KEY (b) REFERENCES t(id))
+INSERT INTO c1 VALUES (1, 99)
+TRUNCATE TABLE c1
+ALTER TABLE c1 RENAME TO c2
+ALTER TABLE c2 ADD COLUMN x INT
+ALTER TABLE c2 ADD CONSTRAINT u1 UNIQUE (a)
+ALTER TABLE c2 DROP CONSTRAINT fk1
+REPLACE INTO t VALUES (1, 'rr', 1, 1, 1)
+INSERT OR IGNORE INTO t VALUES (1, 'rr', 1, 1, 1)
+INSERT OR REPLACE INTO t VALUES (1, 'rs', 1, 1, 1)
+UPDATE t SET id = 20 WHERE id = 1
+UPDATE t SET id = 2 WHERE id = 20
+UPDATE t SET nope = 2
+DELETE FROM t
+INSERT INTO t DEFAULT VALUES
+INSERT INTO t VALUES (1, 2)
+INSERT INTO t (id) VALUES (1, 2)
+INSERT INTO t VALUES (5000000000, 'a', 1, 'x', 'y')
+INSERT INTO t VALUES (7, 'a', '5', '6', '7')
+SELECT * FROM t WHERE id = 7
+INSERT INTO t VALUES (1.5, 'a', 1, 1, 1)
+INSERT INTO t VALUES (8.0, 'a', 1, 1, true)
+INSERT INTO t VALUES (true, 'a', 1, 1, true)
+INSERT INTO t VALUES (9, x'41', 1, 1, x'41')
+INSERT INTO t VALUES (10, 5, 1, 1, x'41')
+ROLLBACK
+ANALYZE
+VACUUM
+BEGIN
+SET SESSION "sql_full_metadata" = true
+SELECT id, name, 1 as w, id+1 FROM t
+SELECT * FROM a1
+SELECT name COLLATE "unicode_ci" FROM t
+SET SESSION "sql_full_metadata" = false
+DROP TABLE c2
+DROP TABLE a1
+SELECT * FROM t INDEXED BY "pk_unnamed_T_1" WHERE id = 7
+SELECT * FROM t INDEXED BY nope
+SELECT * FROM SEQSCAN t
+SELECT -9223372036854775808, - 9223372036854775809
+SELECT 'unterminated
+SELECT "unterminated
+SELECT @
+SELECT #
+SELECT 1 FROM t WHERE name LIKE 5
+SELECT 5 LIKE 'a'
+SELECT NULL LIKE 'a'
+SELECT id, count(*) FROM t
+SELECT id FROM t LIMIT 1, 2
+SELECT id FROM t WHERE id = 1 OR name = 'a'
+SELECT * FROM (VALUES (1,2))
+SELECT /* c */ 1 -- foo
+SELECT 1 AS "lower", 2 lower2
+SELECT x'4'
+SELECT 0x10
+SELECT 1a
+SELECT t FROM t
+SELECT "" 
+CREATE TABLE "x" ("a" INT PRIMARY KEY, "b" TEXT, c FLOAT)
+CREATE TABLE xx (a INT PRIMARY KEY, b VARCHAR(10), c BLOB)
+CREATE TABLE xy (a INT PRIMARY KEY, b VARBINARY, c UNSIGNED, d BOOL, e BOOLEAN, f TEXT, g INTEGER, h ANY)
+CREATE TABLE xz (a INT PRIMARY KEY, b DECIMAL, c UUID)
+DROP VIEW IF EXISTS v
+DROP VIEW IF EXISTS vv
+DROP TABLE IF EXISTS c2
+DROP TABLE IF EXISTS c1
+DROP TABLE IF EXISTS a1
+DROP TABLE IF EXISTS t2
+DROP TABLE IF EXISTS t
+DROP TABLE IF EXISTS x
+DROP TABLE IF EXISTS xx
+DROP TABLE IF EXISTS xy
+DROP TABLE IF EXISTS xz
+DROP TABLE IF EXISTS zz

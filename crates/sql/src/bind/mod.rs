@@ -1,0 +1,163 @@
+//! From names to places: every column is found, every type is known.
+
+mod core;
+mod expression;
+mod from;
+mod query;
+
+use crate::ast;
+use crate::catalog::{Catalog, Table};
+use crate::error::{self, Error};
+use crate::tree::{AggregateCall, Ex, Static};
+use std::sync::Arc;
+
+/// How deep views and queries of WITH may name each other.
+const NESTED_MAX: usize = 32;
+
+/// Binds one statement.
+pub(crate) struct Binder<'c> {
+    pub(crate) catalog: &'c mut dyn Catalog,
+    scopes: Vec<Scope>,
+    with: Vec<With>,
+    nested: usize,
+    /// How many results of subqueries, recursions and hashes are kept while it runs.
+    pub(crate) places: usize,
+    /// The spaces that it reads.
+    pub(crate) spaces: Vec<u32>,
+    /// The tables of these spaces.
+    pub(crate) tables: Vec<Arc<Table>>,
+}
+
+/// A column that a query can name.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) name: String,
+    pub(crate) of: Static,
+    pub(crate) is_nullable: bool,
+    pub(crate) is_autoincrement: bool,
+}
+
+/// A table of FROM.
+#[derive(Clone, Debug)]
+struct Named {
+    name: String,
+    columns: Vec<Seen>,
+    /// Columns that USING or NATURAL took together with earlier ones.
+    merged: Vec<String>,
+    table: Option<Arc<Table>>,
+}
+
+/// What aggregates are at a place of a query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Aggregates {
+    #[default]
+    Refused,
+    Taken,
+}
+
+#[derive(Default)]
+struct Scope {
+    sources: Vec<Named>,
+    aliases: Vec<(String, ast::Expr)>,
+    aggregates: Vec<AggregateCall>,
+    mode: Aggregates,
+    /// How many levels outwards something looks.
+    looks_up: usize,
+}
+
+/// A query of WITH.
+#[derive(Clone)]
+struct With {
+    name: String,
+    columns: Vec<String>,
+    body: WithBody,
+}
+
+#[derive(Clone)]
+enum WithBody {
+    Select(Box<ast::Select>),
+    /// A recursive query being bound: its place and its columns.
+    LastRound(usize, Vec<Seen>),
+}
+
+/// A bound expression.
+pub(crate) type Typed = (Ex, Static);
+
+impl<'c> Binder<'c> {
+    pub(crate) fn new(catalog: &'c mut dyn Catalog) -> Binder<'c> {
+        Binder {
+            catalog,
+            scopes: Vec::new(),
+            with: Vec::new(),
+            nested: 0,
+            places: 0,
+            spaces: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+
+    pub(crate) fn table(&mut self, name: &str) -> Result<Arc<Table>, Error> {
+        self.catalog.table(name)?.ok_or_else(|| error::no_space(name))
+    }
+
+    fn new_place(&mut self) -> usize {
+        self.places += 1;
+        self.places - 1
+    }
+
+    fn scope(&mut self) -> &mut Scope {
+        self.scopes.last_mut().expect("a query is being bound")
+    }
+
+    fn reads(&mut self, table: &Arc<Table>) {
+        if !self.spaces.contains(&table.id) {
+            self.spaces.push(table.id);
+            self.tables.push(Arc::clone(table));
+        }
+    }
+
+    fn collation(&mut self, name: &str) -> Result<u32, Error> {
+        self.catalog.collation(name).ok_or_else(|| {
+            let message = format!("Collation '{name}' does not exist");
+            error::make(error::NO_SUCH_COLLATION, message)
+        })
+    }
+
+    /// Binds with nothing in scope.
+    pub(crate) fn with_nothing<T>(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.scopes.push(Scope::default());
+        let result = bind(self);
+        self.scopes.pop();
+        result
+    }
+
+    /// Makes the queries of WITH visible while something is bound.
+    pub(crate) fn with_ctes<T>(
+        &mut self,
+        ctes: &[ast::Cte],
+        bind: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let before = self.with.len();
+        self.with.extend(ctes.iter().map(|cte| With {
+            name: cte.name.clone(),
+            columns: cte.columns.clone(),
+            body: WithBody::Select(Box::new(cte.select.clone())),
+        }));
+        let result = bind(self);
+        self.with.truncate(before);
+        result
+    }
+
+    fn deeper<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        if self.nested >= NESTED_MAX {
+            return Err(error::limit("Nesting of queries", self.nested + 1, NESTED_MAX));
+        }
+        self.nested += 1;
+        let result = bind(self);
+        self.nested -= 1;
+        result
+    }
+}

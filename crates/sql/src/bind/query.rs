@@ -1,0 +1,221 @@
+//! Whole queries: compounds, their order, and WITH.
+
+use super::from::seen;
+use super::{Binder, With, WithBody};
+use crate::ast::{self, Compound, Expr, Source as Written};
+use crate::error::{self, Error};
+use crate::tree::{Ex, Output, Query, Recursion, Sorting, Source, Sub};
+use crate::value::Value;
+use std::sync::Arc;
+
+/// An operator's name in errors.
+fn compound_name(compound: Compound) -> &'static str {
+    match compound {
+        Compound::Union => "UNION",
+        Compound::UnionAll => "UNION ALL",
+        Compound::Intersect => "INTERSECT",
+        Compound::Except => "EXCEPT",
+    }
+}
+
+impl Binder<'_> {
+    /// Binds a query.
+    pub(crate) fn query(&mut self, select: &ast::Select) -> Result<Query, Error> {
+        self.deeper(|binder| {
+            binder.with_ctes(&select.with, |binder| binder.query_of(&select.cores, select))
+        })
+    }
+
+    fn query_of(
+        &mut self,
+        cores: &[(Option<Compound>, ast::Core)],
+        select: &ast::Select,
+    ) -> Result<Query, Error> {
+        let order = if cores.len() == 1 { &select.order_by[..] } else { &[] };
+        let mut query = Query {
+            cores: Vec::new(),
+            outputs: Vec::new(),
+            order: Vec::new(),
+            limit: None,
+            offset: None,
+            looks_up: 0,
+        };
+        for (compound, core) in cores {
+            let bound = self.core(core, order)?;
+            query.looks_up = query.looks_up.max(bound.looks_up);
+            match compound {
+                None => (query.outputs, query.order) = (bound.outputs, bound.order),
+                Some(compound) => {
+                    if bound.outputs.len() != query.outputs.len() {
+                        let message = format!(
+                            "SELECTs to the left and right of {} do not have the same number of \
+                             result columns",
+                            compound_name(*compound)
+                        );
+                        return Err(error::generic(message));
+                    }
+                    for (output, other) in query.outputs.iter_mut().zip(&bound.outputs) {
+                        // The first query says of what type the result is.
+                        if other.of.is_explicit && !output.of.is_explicit {
+                            output.of.collation = other.of.collation;
+                        }
+                        output.column = None;
+                    }
+                }
+            }
+            query.cores.push((*compound, bound.core));
+        }
+        if cores.len() > 1 {
+            query.order = self.compound_order(&select.order_by, &query.outputs)?;
+        }
+        query.limit = self.limit(select.limit.as_ref())?;
+        query.offset = self.limit(select.offset.as_ref())?;
+        Ok(query)
+    }
+
+    fn limit(&mut self, expr: Option<&Expr>) -> Result<Option<Ex>, Error> {
+        // It names no columns, not even those around.
+        let scopes = std::mem::take(&mut self.scopes);
+        let bound = expr.map(|expr| self.with_nothing(|binder| binder.expr(expr))).transpose();
+        self.scopes = scopes;
+        Ok(bound?.map(|(ex, _)| ex))
+    }
+
+    fn compound_order(
+        &mut self,
+        order: &[ast::Order],
+        outputs: &[Output],
+    ) -> Result<Vec<Sorting>, Error> {
+        let mut found = Vec::new();
+        for (at, term) in order.iter().enumerate() {
+            let (expr, mut collation) = match &term.expr {
+                Expr::Collate(inner, name) => (&**inner, Some(self.collation(name)?)),
+                other => (other, None),
+            };
+            let column = match expr {
+                Expr::Literal(Value::Int(place)) => {
+                    Some(place_of(*place, outputs.len(), "ORDER", at)?)
+                }
+                Expr::Column(None, name) => outputs.iter().position(|it| it.name == *name),
+                _ => None,
+            };
+            let Some(column) = column else {
+                let message = format!(
+                    "Error at ORDER BY in place {}: term does not match any column in the result set",
+                    at + 1
+                );
+                return Err(error::generic(message));
+            };
+            let collation = *collation.get_or_insert(outputs[column].of.collation);
+            let is_descending = term.is_descending;
+            found.push(Sorting { column: Some(column), is_descending, collation });
+        }
+        Ok(found)
+    }
+
+    /// A query of WITH, as a source.
+    pub(super) fn cte(
+        &mut self,
+        at: usize,
+        name: &str,
+        columns: &[String],
+        select: &ast::Select,
+    ) -> Result<(Source, Vec<Output>), Error> {
+        // It sees those before it.
+        let later = self.with.split_off(at);
+        let scopes = std::mem::take(&mut self.scopes);
+        let bound = match first_recursive(name, select) {
+            None => self.sub(select).map(|sub| {
+                let outputs = sub.query.outputs.clone();
+                (Source::Query(Box::new(sub)), outputs)
+            }),
+            Some(first) => self.recursion(name, columns, select, first),
+        };
+        self.scopes = scopes;
+        self.with.truncate(at);
+        self.with.extend(later);
+        bound
+    }
+
+    fn recursion(
+        &mut self,
+        name: &str,
+        columns: &[String],
+        select: &ast::Select,
+        first: usize,
+    ) -> Result<(Source, Vec<Output>), Error> {
+        if first == 0 {
+            return Err(error::generic(format!("circular reference: {name}")));
+        }
+        let compounds = select.cores[first..].iter().map(|(compound, _)| *compound);
+        let is_distinct = match compounds.clone().next().flatten() {
+            Some(Compound::UnionAll) => false,
+            Some(Compound::Union) => true,
+            _ => return Err(error::generic(format!("circular reference: {name}"))),
+        };
+        if compounds.clone().any(|it| (it == Some(Compound::Union)) != is_distinct) {
+            return Err(error::unsupported("UNION and UNION ALL in one recursive query"));
+        }
+        if !select.order_by.is_empty() || select.offset.is_some() {
+            return Err(error::unsupported("ORDER BY and OFFSET in a recursive query"));
+        }
+        let plain = ast::Select::default();
+        let start = self.query_of(&select.cores[..first], &plain)?;
+        let place = self.new_place();
+        let round = seen(&start.outputs, columns);
+        self.with.push(With {
+            name: name.to_owned(),
+            columns: Vec::new(),
+            body: WithBody::LastRound(place, round),
+        });
+        let mut next = Vec::new();
+        for (_, core) in &select.cores[first..] {
+            let query = self.query_of(&[(None, core.clone())], &plain)?;
+            if query.outputs.len() != start.outputs.len() {
+                let message = "SELECTs to the left and right of UNION do not have the same number of \
+                               result columns";
+                return Err(error::generic(message));
+            }
+            next.push(query);
+        }
+        self.with.pop();
+        let outputs = start.outputs.clone();
+        let collations = outputs.iter().map(|output| output.of.collation).collect();
+        let limit = self.limit(select.limit.as_ref())?;
+        let recursion = Recursion { place, first: start, next, is_distinct, collations, limit };
+        Ok((Source::Recursive(Arc::new(recursion)), outputs))
+    }
+
+    /// A bound query on its own, for statements that change rows.
+    pub(crate) fn rows(&mut self, select: &ast::Select) -> Result<Sub, Error> {
+        let query = self.query(select)?;
+        Ok(Sub { query, kept: None })
+    }
+}
+
+/// The first core that names the query itself.
+fn first_recursive(name: &str, select: &ast::Select) -> Option<usize> {
+    select.cores.iter().position(|(_, core)| names(name, &core.from))
+}
+
+fn names(name: &str, from: &[ast::From]) -> bool {
+    from.iter().any(|one| match &one.source {
+        Written::Table(table) => table == name,
+        Written::Joined(inner) => names(name, inner),
+        Written::Select(_) => false,
+    })
+}
+
+/// The place that a number in ORDER BY or GROUP BY means.
+pub(super) fn place_of(number: i128, count: usize, of: &str, at: usize) -> Result<usize, Error> {
+    match usize::try_from(number) {
+        Ok(place) if (1..=count).contains(&place) => Ok(place - 1),
+        _ => {
+            let message = format!(
+                "Error at {of} BY in place {}: term out of range - should be between 1 and {count}",
+                at + 1
+            );
+            Err(error::generic(message))
+        }
+    }
+}

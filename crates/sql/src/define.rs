@@ -1,0 +1,638 @@
+//! CREATE, ALTER, DROP and TRUNCATE: tuples of the system spaces, as Tarantool 2.6 makes them.
+
+use crate::ast::{CreateTable, ForeignDef, KeyDef, Statement};
+use crate::catalog::{Catalog, Table};
+use crate::error::{self, Error};
+use crate::prepared::{Definable, Prepared};
+use ladon_msgpack::{self as msgpack, Value as Packed, write};
+use ladon_space::FieldType;
+use ladon_space::fields::Fields;
+use ladon_system_spaces::{INDEX, SEQUENCE, SEQUENCE_DATA, SPACE, SPACE_SEQUENCE, TRUNCATE};
+use std::sync::Arc;
+
+/// Who knows what definitions need beside tables.
+pub trait Schema: Catalog {
+    /// The number that a new space gets.
+    fn new_space_id(&mut self) -> u32;
+    /// The number that a new sequence gets.
+    fn new_sequence_id(&mut self) -> u32;
+    /// The user's number.
+    fn owner(&mut self) -> u32;
+    /// The sequence that fills in a field of a space, if it was made for that.
+    fn sequence_of(&mut self, space: u32) -> Option<u32>;
+}
+
+/// A change of a tuple of a system space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// A new tuple; a way back is to delete this key.
+    Insert {
+        /// The system space.
+        space: u32,
+        /// The tuple.
+        tuple: Vec<u8>,
+        /// Its primary key.
+        key: Vec<u8>,
+    },
+    /// A tuple in the place of another.
+    Replace {
+        /// The system space.
+        space: u32,
+        /// The tuple.
+        tuple: Vec<u8>,
+    },
+    /// The tuple with this primary key goes, if it is there.
+    Delete {
+        /// The system space.
+        space: u32,
+        /// The key.
+        key: Vec<u8>,
+    },
+    /// A space is emptied.
+    Truncate {
+        /// `_truncate`.
+        system: u32,
+        /// The space.
+        space: u32,
+    },
+}
+
+/// What a statement defines, and the number of rows that it tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Definitions {
+    /// In this order; if one fails, those before it are taken back.
+    pub steps: Vec<Definition>,
+    /// What its reply shows.
+    pub count: u64,
+}
+
+fn numbers(numbers: &[u32]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::array(&mut out, numbers.len() as u32);
+    numbers.iter().for_each(|number| write::uint(&mut out, (*number).into()));
+    out
+}
+
+fn one(step: Definition, count: u64) -> Definitions {
+    Definitions { steps: vec![step], count }
+}
+
+impl Definable<'_> {
+    /// The tuples that the statement means.
+    ///
+    /// # Errors
+    /// What is wrong with it, in Tarantool 2.6's words.
+    pub fn definitions(
+        &self,
+        prepared: &Prepared,
+        schema: &mut dyn Schema,
+    ) -> Result<Definitions, Error> {
+        match self.0 {
+            Statement::CreateTable(table) => create_table(table, schema),
+            Statement::CreateView { name, columns, if_not_exists, text, .. } => {
+                let kinds: Vec<_> = prepared.view_columns().iter().map(|it| it.kind).collect();
+                create_view((name, *if_not_exists), columns, &kinds, text, schema)
+            }
+            Statement::CreateIndex { name, table, columns, is_unique, if_not_exists } => {
+                let table = existing(schema, table)?;
+                if table.indexes.iter().any(|index| index.name == *name) {
+                    if *if_not_exists {
+                        return Ok(Definitions::default());
+                    }
+                    let message =
+                        format!("Index '{name}' already exists in space '{}'", table.name);
+                    return Err(error::make(error::INDEX_EXISTS_IN_SPACE, message));
+                }
+                let step = add_index(&table, name, columns, *is_unique, schema)?;
+                Ok(one(step, 1))
+            }
+            Statement::AddUnique { table, key, is_primary } => {
+                let table = existing(schema, table)?;
+                if *is_primary {
+                    return Err(error::unsupported("ALTER TABLE ADD CONSTRAINT PRIMARY KEY"));
+                }
+                let name = key.name.clone().unwrap_or_default();
+                Ok(one(add_index(&table, &name, key, true, schema)?, 0))
+            }
+            Statement::DropIndex { name, table, if_exists } => {
+                drop_index(name, table, *if_exists, schema)
+            }
+            Statement::DropConstraint { table, name } => drop_constraint(table, name, schema),
+            Statement::DropTable { name, if_exists } => drop_space(name, *if_exists, false, schema),
+            Statement::DropView { name, if_exists } => drop_space(name, *if_exists, true, schema),
+            Statement::RenameTable { from, to } => rename(from, to, schema),
+            Statement::Truncate(name) => {
+                let table = existing(schema, name)?;
+                if table.view.is_some() {
+                    let message = format!("Can't truncate space '{name}': space is a view");
+                    return Err(error::make(error::ALTER_SPACE, message));
+                }
+                Ok(one(Definition::Truncate { system: TRUNCATE, space: table.id }, 0))
+            }
+            _ => Err(error::unsupported("this statement")),
+        }
+    }
+}
+
+fn existing(schema: &mut dyn Schema, name: &str) -> Result<Arc<Table>, Error> {
+    schema.table(name)?.ok_or_else(|| error::no_space(name))
+}
+
+fn exists(name: &str) -> Error {
+    error::make(error::SPACE_EXISTS, format!("Space '{name}' already exists"))
+}
+
+fn cannot_create(name: &str, why: &str) -> Error {
+    error::make(error::CREATE_SPACE, format!("Failed to create space '{name}': {why}"))
+}
+
+/// A part of an index, or a field of a format.
+struct Named<'n> {
+    name: &'n str,
+    kind: FieldType,
+    is_nullable: bool,
+    collation: u32,
+    default: Option<&'n str>,
+}
+
+fn text(out: &mut Vec<u8>, name: &str, value: &str) {
+    write::str(out, name.as_bytes());
+    write::str(out, value.as_bytes());
+}
+
+fn nullable(out: &mut Vec<u8>, is_nullable: bool) {
+    write::str(out, b"is_nullable");
+    write::bool(out, is_nullable);
+    text(out, "nullable_action", if is_nullable { "none" } else { "abort" });
+}
+
+fn format(fields: &[Named<'_>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::array(&mut out, fields.len() as u32);
+    for field in fields {
+        let pairs = 4 + u32::from(field.collation != 0) + u32::from(field.default.is_some());
+        write::map(&mut out, pairs);
+        text(&mut out, "name", field.name);
+        text(&mut out, "type", field.kind.name());
+        nullable(&mut out, field.is_nullable);
+        if field.collation != 0 {
+            write::str(&mut out, b"collation");
+            write::uint(&mut out, field.collation.into());
+        }
+        // Not `default`: that is a value for nil and for every protocol.
+        if let Some(default) = field.default {
+            text(&mut out, "sql_default", default);
+        }
+    }
+    out
+}
+
+fn index(
+    (space, id, name): (u32, u32, &str),
+    is_unique: bool,
+    parts: &[(u32, FieldType, bool, u32)],
+) -> Definition {
+    let mut tuple = Vec::new();
+    write::array(&mut tuple, 6);
+    write::uint(&mut tuple, space.into());
+    write::uint(&mut tuple, id.into());
+    write::str(&mut tuple, name.as_bytes());
+    write::str(&mut tuple, b"tree");
+    write::map(&mut tuple, 1);
+    write::str(&mut tuple, b"unique");
+    write::bool(&mut tuple, is_unique);
+    write::array(&mut tuple, parts.len() as u32);
+    for (field, kind, is_nullable, collation) in parts {
+        write::map(&mut tuple, 5 + u32::from(*collation != 0));
+        text(&mut tuple, "type", kind.name());
+        write::str(&mut tuple, b"field");
+        write::uint(&mut tuple, (*field).into());
+        nullable(&mut tuple, *is_nullable);
+        text(&mut tuple, "sort_order", "asc");
+        if *collation != 0 {
+            write::str(&mut tuple, b"collation");
+            write::uint(&mut tuple, (*collation).into());
+        }
+    }
+    Definition::Insert { space: INDEX, tuple, key: numbers(&[space, id]) }
+}
+
+fn collation(schema: &mut dyn Schema, name: &str) -> Result<u32, Error> {
+    schema.collation(name).ok_or_else(|| {
+        error::make(error::NO_SUCH_COLLATION, format!("Collation '{name}' does not exist"))
+    })
+}
+
+/// The columns of a key, as parts of an index.
+fn parts(
+    key: &KeyDef,
+    (table, fields): (&str, &[Named<'_>]),
+    schema: &mut dyn Schema,
+) -> Result<Vec<(u32, FieldType, bool, u32)>, Error> {
+    let mut found = Vec::new();
+    for (name, collate) in &key.columns {
+        let at = fields.iter().position(|field| field.name == *name);
+        let Some(at) = at else {
+            return Err(error::no_field(name, table));
+        };
+        let field = &fields[at];
+        let collation = match collate {
+            Some(name) => collation(schema, name)?,
+            None => field.collation,
+        };
+        found.push((at as u32, field.kind, field.is_nullable, collation));
+    }
+    Ok(found)
+}
+
+fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definitions, Error> {
+    let name = &table.name[..];
+    if schema.table(name)?.is_some() {
+        return if table.if_not_exists { Ok(Definitions::default()) } else { Err(exists(name)) };
+    }
+    if !table.checks.is_empty() {
+        return Err(error::unsupported("CHECK"));
+    }
+    let Some(primary) = &table.primary else {
+        return Err(cannot_create(name, "PRIMARY KEY missing"));
+    };
+    let mut fields: Vec<Named<'_>> = Vec::new();
+    for column in &table.columns {
+        if fields.iter().any(|field| field.name == column.name) {
+            let message = format!("Space field '{}' is duplicate", column.name);
+            return Err(error::make(ladon_space::ErrorCode(149), message));
+        }
+        let is_key = primary.columns.iter().any(|(key, _)| *key == column.name);
+        if is_key && column.is_nullable == Some(true) {
+            let message = format!("Primary index of space '{name}' can not contain nullable parts");
+            return Err(error::make(ladon_space::ErrorCode(152), message));
+        }
+        let collation = match &column.collation {
+            Some(name) => collation(schema, name)?,
+            None => 0,
+        };
+        fields.push(Named {
+            name: &column.name,
+            kind: column.kind,
+            is_nullable: column.is_nullable.unwrap_or(true) && !is_key,
+            collation,
+            default: column.default.as_ref().map(|(_, text)| &text[..]),
+        });
+    }
+    let id = schema.new_space_id();
+    let owner = schema.owner();
+    let mut steps = vec![space_tuple(&SpaceTuple {
+        id,
+        owner,
+        name,
+        options: &foreign_keys(table, id, &fields, schema)?,
+        format: &format(&fields),
+        count: fields.len(),
+    })];
+    let mut all = vec![(primary, "pk")];
+    all.extend(table.unique.iter().map(|key| (key, "unique")));
+    let mut made: Vec<Vec<(u32, FieldType, bool, u32)>> = Vec::new();
+    for (key, prefix) in all {
+        let parts = parts(key, (name, &fields), schema)?;
+        // The same columns again need no index of their own.
+        if key.name.is_none() && made.contains(&parts) {
+            continue;
+        }
+        let number = made.len() as u32;
+        let unnamed = format!("{prefix}_unnamed_{name}_{}", number + 1);
+        let index_name = key.name.clone().unwrap_or(unnamed);
+        steps.push(index((id, number, &index_name), true, &parts));
+        made.push(parts);
+    }
+    if let Some(column) = &table.autoincrement {
+        let field = fields.iter().position(|field| field.name == *column).unwrap_or_default();
+        steps.extend(autoincrement(id, owner, name, field as u32, schema));
+    }
+    Ok(Definitions { steps, count: 1 })
+}
+
+/// What a tuple of `_space` is made of.
+struct SpaceTuple<'t> {
+    id: u32,
+    owner: u32,
+    name: &'t str,
+    options: &'t [u8],
+    format: &'t [u8],
+    count: usize,
+}
+
+fn space_tuple(of: &SpaceTuple<'_>) -> Definition {
+    let mut tuple = Vec::new();
+    write::array(&mut tuple, 7);
+    write::uint(&mut tuple, of.id.into());
+    write::uint(&mut tuple, of.owner.into());
+    write::str(&mut tuple, of.name.as_bytes());
+    write::str(&mut tuple, b"memtx");
+    write::uint(&mut tuple, of.count as u64);
+    tuple.extend_from_slice(of.options);
+    tuple.extend_from_slice(of.format);
+    Definition::Insert { space: SPACE, tuple, key: numbers(&[of.id]) }
+}
+
+fn autoincrement(
+    space: u32,
+    owner: u32,
+    name: &str,
+    field: u32,
+    schema: &mut dyn Schema,
+) -> [Definition; 2] {
+    let id = schema.new_sequence_id();
+    let mut sequence = Vec::new();
+    write::array(&mut sequence, 9);
+    write::uint(&mut sequence, id.into());
+    write::uint(&mut sequence, owner.into());
+    write::str(&mut sequence, name.as_bytes());
+    for number in [1, 0, i64::MAX as u64, 1, 0] {
+        write::uint(&mut sequence, number);
+    }
+    write::bool(&mut sequence, false);
+    let mut filler = Vec::new();
+    write::array(&mut filler, 5);
+    write::uint(&mut filler, space.into());
+    write::uint(&mut filler, id.into());
+    write::bool(&mut filler, true);
+    write::uint(&mut filler, field.into());
+    write::str(&mut filler, b"");
+    [
+        Definition::Insert { space: SEQUENCE, tuple: sequence, key: numbers(&[id]) },
+        Definition::Insert { space: SPACE_SEQUENCE, tuple: filler, key: numbers(&[space]) },
+    ]
+}
+
+/// The options of a space with foreign keys, as 2.11 has them.
+fn foreign_keys(
+    table: &CreateTable,
+    id: u32,
+    fields: &[Named<'_>],
+    schema: &mut dyn Schema,
+) -> Result<Vec<u8>, Error> {
+    let mut options = Vec::new();
+    if table.foreign.is_empty() {
+        write::map(&mut options, 0);
+        return Ok(options);
+    }
+    write::map(&mut options, 1);
+    write::str(&mut options, b"foreign_key");
+    write::map(&mut options, table.foreign.len() as u32);
+    for (at, key) in table.foreign.iter().enumerate() {
+        let unnamed = format!("fk_unnamed_{}_{}", table.name, at + 1);
+        let name = key.name.clone().unwrap_or(unnamed);
+        foreign_key(&mut options, (&name, key), (table, id, fields), schema)?;
+    }
+    Ok(options)
+}
+
+fn foreign_key(
+    options: &mut Vec<u8>,
+    (name, key): (&str, &ForeignDef),
+    (table, _, fields): (&CreateTable, u32, &[Named<'_>]),
+    schema: &mut dyn Schema,
+) -> Result<(), Error> {
+    let refused = |why: &str| {
+        let message = format!("Failed to create foreign key constraint '{name}': {why}");
+        error::make(ladon_space::ErrorCode(173), message)
+    };
+    let is_own = key.parent == table.name;
+    let parent = if is_own { None } else { Some(existing(schema, &key.parent)?) };
+    let primary = |parent: &Option<Arc<Table>>| -> Vec<String> {
+        match parent {
+            None => {
+                table.primary.iter().flat_map(|it| &it.columns).map(|it| it.0.clone()).collect()
+            }
+            Some(parent) => {
+                let parts = parent.indexes.first().map(|it| &it.parts[..]).unwrap_or_default();
+                let fields = parts.iter().filter_map(|part| part.field);
+                fields
+                    .filter_map(|it| Some(parent.columns.get(it as usize)?.name.clone()))
+                    .collect()
+            }
+        }
+    };
+    let foreign = match key.parent_columns.is_empty() {
+        true => primary(&parent),
+        false => key.parent_columns.clone(),
+    };
+    if foreign.len() != key.columns.len() {
+        return Err(refused(
+            "number of columns in foreign key does not match the number of columns in the primary \
+             index of referenced table",
+        ));
+    }
+    let unknown =
+        |column: &str| refused(&format!("unknown column {column} in foreign key definition"));
+    write::str(options, name.as_bytes());
+    write::map(options, 2);
+    write::str(options, b"space");
+    write::uint(options, parent.as_ref().map_or(0, |parent| parent.id).into());
+    write::str(options, b"field");
+    write::map(options, foreign.len() as u32);
+    for (local, foreign) in key.columns.iter().zip(&foreign) {
+        let own = |name: &str| fields.iter().position(|field| field.name == name);
+        let local_at = own(local).ok_or_else(|| unknown(local))?;
+        let found = match &parent {
+            None => own(foreign),
+            Some(parent) => parent.column(foreign),
+        };
+        let foreign_at = found.ok_or_else(|| {
+            refused(&format!("foreign key refers to nonexistent field {foreign}"))
+        })?;
+        write::uint(options, local_at as u64);
+        write::uint(options, foreign_at as u64);
+    }
+    Ok(())
+}
+
+fn create_view(
+    (name, if_not_exists): (&str, bool),
+    columns: &[String],
+    kinds: &[&'static str],
+    text: &str,
+    schema: &mut dyn Schema,
+) -> Result<Definitions, Error> {
+    if schema.table(name)?.is_some() {
+        return if if_not_exists { Ok(Definitions::default()) } else { Err(exists(name)) };
+    }
+    let fields: Vec<Named<'_>> = columns
+        .iter()
+        .zip(kinds)
+        .map(|(name, kind)| Named {
+            name,
+            kind: FieldType::named(kind.as_bytes()).unwrap_or(FieldType::Any),
+            is_nullable: true,
+            collation: 0,
+            default: None,
+        })
+        .collect();
+    let mut options = Vec::new();
+    write::map(&mut options, 2);
+    self::text(&mut options, "sql", text);
+    write::str(&mut options, b"view");
+    write::bool(&mut options, true);
+    let tuple = SpaceTuple {
+        id: schema.new_space_id(),
+        owner: schema.owner(),
+        name,
+        options: &options,
+        format: &format(&fields),
+        count: fields.len(),
+    };
+    Ok(one(space_tuple(&tuple), 1))
+}
+
+fn add_index(
+    table: &Table,
+    name: &str,
+    key: &KeyDef,
+    is_unique: bool,
+    schema: &mut dyn Schema,
+) -> Result<Definition, Error> {
+    if table.view.is_some() {
+        let message = format!("Can't modify space '{}': views can not be indexed", table.name);
+        return Err(error::make(error::ALTER_SPACE, message));
+    }
+    let field =
+        |column: &crate::catalog::Column| (column.kind, column.is_nullable, column.collation);
+    let fields: Vec<Named<'_>> = table
+        .columns
+        .iter()
+        .map(|column| {
+            let (kind, is_nullable, collation) = field(column);
+            Named { name: &column.name, kind, is_nullable, collation, default: None }
+        })
+        .collect();
+    let parts = parts(key, (&table.name, &fields), schema)?;
+    let id = table.indexes.iter().map(|index| index.id + 1).max().unwrap_or(0);
+    Ok(index((table.id, id, name), is_unique, &parts))
+}
+
+fn drop_index(
+    name: &str,
+    table: &str,
+    if_exists: bool,
+    schema: &mut dyn Schema,
+) -> Result<Definitions, Error> {
+    let Some(table) = schema.table(table)? else {
+        return if if_exists { Ok(Definitions::default()) } else { Err(error::no_space(table)) };
+    };
+    let Some(index) = table.indexes.iter().find(|index| index.name == name) else {
+        return match if_exists {
+            true => Ok(Definitions::default()),
+            false => Err(error::no_index(name, &table.name)),
+        };
+    };
+    Ok(one(Definition::Delete { space: INDEX, key: numbers(&[table.id, index.id]) }, 1))
+}
+
+fn drop_space(
+    name: &str,
+    if_exists: bool,
+    is_view: bool,
+    schema: &mut dyn Schema,
+) -> Result<Definitions, Error> {
+    let Some(table) = schema.table(name)? else {
+        return if if_exists { Ok(Definitions::default()) } else { Err(error::no_space(name)) };
+    };
+    if table.view.is_some() != is_view {
+        let hint = if is_view { "use DROP TABLE" } else { "use DROP VIEW" };
+        let message = format!("Can't drop space '{name}': {hint}");
+        return Err(error::make(error::DROP_SPACE, message));
+    }
+    let delete = |space: u32, key: &[u32]| Definition::Delete { space, key: numbers(key) };
+    let mut steps = Vec::new();
+    if table.autoincrement.is_some() {
+        steps.push(delete(SPACE_SEQUENCE, &[table.id]));
+        if let Some(sequence) = schema.sequence_of(table.id) {
+            steps.push(delete(SEQUENCE_DATA, &[sequence]));
+            steps.push(delete(SEQUENCE, &[sequence]));
+        }
+    }
+    let mut ids: Vec<u32> = table.indexes.iter().map(|index| index.id).collect();
+    ids.sort_unstable_by(|a, b| b.cmp(a));
+    steps.extend(ids.iter().map(|id| delete(INDEX, &[table.id, *id])));
+    steps.push(delete(TRUNCATE, &[table.id]));
+    steps.push(delete(SPACE, &[table.id]));
+    Ok(Definitions { steps, count: 1 })
+}
+
+fn rename(from: &str, to: &str, schema: &mut dyn Schema) -> Result<Definitions, Error> {
+    const NAME: usize = 2;
+    let table = existing(schema, from)?;
+    if schema.table(to)?.is_some() {
+        return Err(exists(to));
+    }
+    let mut name = Vec::new();
+    write::str(&mut name, to.as_bytes());
+    let tuple = with_field(&table.definition, NAME, &name);
+    Ok(one(Definition::Replace { space: SPACE, tuple }, 0))
+}
+
+fn with_field(tuple: &[u8], number: usize, value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let fields: Vec<&[u8]> = Fields::of(tuple).collect();
+    write::array(&mut out, fields.len() as u32);
+    for (at, field) in fields.into_iter().enumerate() {
+        out.extend_from_slice(if at == number { value } else { field });
+    }
+    out
+}
+
+fn drop_constraint(table: &str, name: &str, schema: &mut dyn Schema) -> Result<Definitions, Error> {
+    const OPTIONS: usize = 5;
+    let table = existing(schema, table)?;
+    if let Some(index) = table.indexes.iter().find(|index| index.name == name) {
+        let key = numbers(&[table.id, index.id]);
+        return Ok(one(Definition::Delete { space: INDEX, key }, 1));
+    }
+    let options = Fields::of(&table.definition).nth(OPTIONS).unwrap_or(&[0x80]);
+    let Some(options) = without_foreign_key(options, name) else {
+        let message = format!("Constraint '{name}' does not exist in space '{}'", table.name);
+        return Err(error::make(ladon_space::ErrorCode(214), message));
+    };
+    let tuple = with_field(&table.definition, OPTIONS, &options);
+    Ok(one(Definition::Replace { space: SPACE, tuple }, 1))
+}
+
+fn map_pairs(mut map: &[u8]) -> Vec<(&[u8], &[u8])> {
+    let Ok(Packed::Map(count)) = msgpack::read(&mut map) else { return Vec::new() };
+    let mut pairs = Vec::new();
+    for _ in 0..count {
+        match (msgpack::take(&mut map), msgpack::take(&mut map)) {
+            (Ok(name), Ok(value)) => pairs.push((name, value)),
+            _ => break,
+        }
+    }
+    pairs
+}
+
+/// A space's options without one foreign key; `None` if they do not have it.
+fn without_foreign_key(options: &[u8], name: &str) -> Option<Vec<u8>> {
+    let is_named = |bytes: &[u8], name: &str| matches!(msgpack::read(&mut { bytes }), Ok(Packed::Str(it)) if it == name.as_bytes());
+    let pairs = map_pairs(options);
+    let keys = pairs.iter().find(|(option, _)| is_named(option, "foreign_key"))?.1;
+    let all = map_pairs(keys);
+    let left: Vec<_> = all.iter().filter(|(key, _)| !is_named(key, name)).collect();
+    if left.len() == all.len() {
+        return None;
+    }
+    let mut out = Vec::new();
+    write::map(&mut out, pairs.len() as u32 - u32::from(left.is_empty()));
+    for (option, value) in &pairs {
+        if !is_named(option, "foreign_key") {
+            out.extend_from_slice(option);
+            out.extend_from_slice(value);
+        } else if !left.is_empty() {
+            out.extend_from_slice(option);
+            write::map(&mut out, left.len() as u32);
+            for (key, value) in &left {
+                out.extend_from_slice(key);
+                out.extend_from_slice(value);
+            }
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,41 @@
+//! SQL over spaces: a text to a plan, a plan to rows, or to changes that a caller writes.
+//!
+//! ```text
+//! text -> lexer, parser -> ast -> bind: names, types; plan: indexes, joins -> tree -> run -> rows
+//!                                                                                  -> changes
+//! ```
+//!
+//! The dialect is Tarantool 2.6's. **Architecture invariant:** no lock, thread, clock, socket or log:
+//! who calls gives the tables ([`Catalog`]), the spaces ([`Spaces`]), how much may be done
+//! ([`Budget`]), and writes what [`Changes`] and [`Definition`] say. No text makes it panic, and
+//! depth, numbers of parts, steps and memory are bounded.
+
+mod aggregate;
+mod ast;
+mod bind;
+mod catalog;
+mod changes;
+mod compat;
+mod convert;
+mod define;
+mod error;
+mod explain;
+mod functions;
+mod lexer;
+mod operators;
+mod parser;
+mod plan;
+mod prepared;
+mod printf;
+mod run;
+mod tree;
+mod value;
+
+pub use catalog::{Catalog, Column, Index, IndexPart, Table};
+pub use changes::{Changes, Done, Writer};
+pub use compat::compat_document;
+pub use define::{Definition, Definitions, Schema};
+pub use error::Error;
+pub use prepared::{Action, Definable, OutputColumn, Prepared, Session, is_interrupted, prepare};
+pub use run::{Budget, Spaces};
+pub use value::Value;

@@ -1,0 +1,240 @@
+//! Operators on values.
+
+use crate::ast::Binary;
+use crate::convert::{to_integer, to_numeric};
+use crate::error::{self, Error};
+use crate::tree::Comparison;
+use crate::value::{INTEGER_MAX, INTEGER_MIN, Value};
+use ladon_space::Collation;
+use std::cmp::Ordering;
+
+fn integer(value: i128) -> Result<Value, Error> {
+    match (INTEGER_MIN..=INTEGER_MAX).contains(&value) {
+        true => Ok(Value::Int(value)),
+        false => Err(error::execute("integer is overflowed")),
+    }
+}
+
+fn double(value: &Value) -> f64 {
+    match value {
+        Value::Int(value) => *value as f64,
+        Value::Double(value) => *value,
+        _ => 0.0,
+    }
+}
+
+/// `+ - * / %`, and operators on bits.
+///
+/// # Errors
+/// If a value is no number, a result is too large, or the divisor is 0.
+pub(crate) fn arithmetic(op: Binary, a: &Value, b: &Value) -> Result<Value, Error> {
+    if a.is_null() || b.is_null() {
+        return Ok(Value::Null);
+    }
+    if matches!(op, Binary::BitAnd | Binary::BitOr | Binary::ShiftLeft | Binary::ShiftRight) {
+        return bits(op, to_integer(a)?, to_integer(b)?);
+    }
+    let b = to_numeric(b)?;
+    let a = to_numeric(a)?;
+    if let (Value::Int(a), Value::Int(b)) = (&a, &b) {
+        let by_zero = || error::execute("division by zero");
+        return match op {
+            Binary::Add => integer(a + b),
+            Binary::Subtract => integer(a - b),
+            Binary::Multiply => a.checked_mul(*b).map_or_else(|| integer(i128::MAX), integer),
+            Binary::Divide => a.checked_div(*b).map_or_else(|| Err(by_zero()), integer),
+            _ => a.checked_rem(*b).map_or_else(|| Err(by_zero()), integer),
+        };
+    }
+    let (a, b) = (double(&a), double(&b));
+    let result = match op {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
+        Binary::Multiply => a * b,
+        _ if b == 0.0 || op != Binary::Divide && b.trunc() == 0.0 => {
+            return Err(error::execute("division by zero"));
+        }
+        Binary::Divide => a / b,
+        _ => a.trunc() % b.trunc(),
+    };
+    Ok(if result.is_nan() { Value::Null } else { Value::Double(result) })
+}
+
+fn bits(op: Binary, a: i128, b: i128) -> Result<Value, Error> {
+    const WIDTH: i128 = 64;
+    let (op, b) = match op {
+        Binary::ShiftLeft if b < 0 => (Binary::ShiftRight, -b),
+        Binary::ShiftRight if b < 0 => (Binary::ShiftLeft, -b),
+        op => (op, b),
+    };
+    // Beyond the largest signed integer, its bits count.
+    let a = a as i64;
+    let bits = match op {
+        Binary::BitAnd => a & b as i64,
+        Binary::BitOr => a | b as i64,
+        Binary::ShiftLeft if b >= WIDTH => 0,
+        Binary::ShiftLeft => a << b,
+        _ if b >= WIDTH => a >> (WIDTH - 1),
+        _ => a >> b,
+    };
+    Ok(Value::Int(bits.into()))
+}
+
+/// `-a`.
+///
+/// # Errors
+/// As [`arithmetic`].
+pub(crate) fn negate(value: &Value) -> Result<Value, Error> {
+    match to_numeric(value)? {
+        Value::Int(value) => integer(-value),
+        Value::Double(value) => Ok(Value::Double(-value)),
+        other => Ok(other),
+    }
+}
+
+/// `a || b`.
+///
+/// # Errors
+/// `INCONSISTENT_TYPES`.
+pub(crate) fn concat(a: &Value, b: &Value) -> Result<Value, Error> {
+    match (a, b) {
+        (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
+        (Value::Str(a), Value::Str(b)) => Ok(Value::Str([&a[..], b].concat().into())),
+        (Value::Bin(a), Value::Bin(b)) => Ok(Value::Bin([&a[..], b].concat().into())),
+        _ => {
+            let is_text = |value: &Value| matches!(value, Value::Str(_) | Value::Bin(_));
+            if let Some(other) = [b, a].into_iter().find(|value| !is_text(value)) {
+                return Err(error::inconsistent("text or varbinary", other.type_shown()));
+            }
+            Err(error::inconsistent(a.type_shown(), b.type_shown()))
+        }
+    }
+}
+
+/// The order of two texts.
+pub(crate) fn strings(collation: u32) -> impl Fn(&[u8], &[u8]) -> Ordering {
+    let collation = Collation::of_id(collation.into()).unwrap_or(Collation::None);
+    move |a, b| match collation {
+        Collation::Unicode(unicode) => unicode.compare(a, b),
+        _ => a.cmp(b),
+    }
+}
+
+/// How two values compare, for sorting: null is the smallest.
+pub(crate) fn order(a: &Value, b: &Value, collation: u32) -> Ordering {
+    match (a, b) {
+        (Value::Str(a), Value::Str(b)) if collation != 0 => strings(collation)(a, b),
+        _ => a.order(b, |a, b| a.cmp(b)),
+    }
+}
+
+/// How two values compare; unknown if one is null.
+///
+/// # Errors
+/// If their types do not go together.
+pub(crate) fn compare(a: &Value, b: &Value, how: Comparison) -> Result<Option<Ordering>, Error> {
+    use Value::{Bin, Bool, Double, Int, Null, Raw, Str};
+    let (a, b) = match (a, b) {
+        (Null, _) | (_, Null) => return Ok(None),
+        (Int(a), Int(b)) => return Ok(Some(a.cmp(b))),
+        (Str(a), Str(b)) if !how.is_numeric => {
+            return Ok(Some(match how.collation {
+                0 => a.cmp(b),
+                id => strings(id)(a, b),
+            }));
+        }
+        (Bool(_), Bool(_)) | (Bin(_), Bin(_)) | (Raw(_), Raw(_)) => (a.clone(), b.clone()),
+        (Bool(_), other) | (other, Bool(_)) => {
+            return Err(error::mismatch(other.type_shown(), "boolean"));
+        }
+        (Bin(_) | Raw(_), other) | (other, Bin(_) | Raw(_)) => {
+            return Err(error::mismatch(other.type_shown(), "varbinary"));
+        }
+        (Int(_) | Double(_) | Str(_), Int(_) | Double(_) | Str(_)) if how.is_numeric => {
+            (to_numeric(a)?, to_numeric(b)?)
+        }
+        (a, b) => (a.clone(), b.clone()),
+    };
+    if matches!((&a, &b), (Double(a), _) | (_, Double(a)) if a.is_nan()) {
+        return Ok(None);
+    }
+    Ok(Some(order(&a, &b, how.collation)))
+}
+
+/// Whether an operator of comparison holds of an order.
+pub(crate) fn holds(op: Binary, order: Ordering) -> bool {
+    match op {
+        Binary::Equal => order.is_eq(),
+        Binary::Unequal => order.is_ne(),
+        Binary::Less => order.is_lt(),
+        Binary::LessEqual => order.is_le(),
+        Binary::Greater => order.is_gt(),
+        _ => order.is_ge(),
+    }
+}
+
+/// Whether a text matches a pattern of LIKE: `%` is anything, `_` one character.
+///
+/// Time is bounded by the product of the lengths: only the last `%` is gone back to.
+pub(crate) fn like(pattern: &[char], text: &[char], escape: Option<char>) -> bool {
+    let (mut at, mut place) = (0, 0);
+    // Behind the last `%`, and where in the text it has come to.
+    let mut back: Option<(usize, usize)> = None;
+    loop {
+        let step = match pattern.get(at) {
+            Some(mark) if Some(*mark) == escape => match (pattern.get(at + 1), text.get(place)) {
+                (Some(wanted), Some(found)) if wanted == found => Some(2),
+                _ => None,
+            },
+            Some('%') => {
+                back = Some((at + 1, place));
+                at += 1;
+                continue;
+            }
+            Some('_') => text.get(place).map(|_| 1),
+            Some(wanted) => text.get(place).filter(|found| *found == wanted).map(|_| 1),
+            None if place == text.len() => return true,
+            None => None,
+        };
+        match (step, &mut back) {
+            (Some(length), _) => {
+                at += length;
+                place += 1;
+            }
+            (None, Some((behind, from))) if *from < text.len() => {
+                *from += 1;
+                (at, place) = (*behind, *from);
+            }
+            (None, _) => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_like(pattern: &str, text: &str, escape: Option<char>) -> bool {
+        let chars = |text: &str| text.chars().collect::<Vec<_>>();
+        like(&chars(pattern), &chars(text), escape)
+    }
+
+    #[test]
+    fn patterns_match_as_in_sql() {
+        for (pattern, text, matches) in [
+            ("a%", "abc", true),
+            ("A%", "abc", false),
+            ("a_c", "abc", true),
+            ("a_c", "ac", false),
+            ("%b%c", "abbc", true),
+            ("%", "", true),
+            ("", "", true),
+            ("_", "", false),
+            ("%é_", "caféx", true),
+        ] {
+            assert_eq!(is_like(pattern, text, None), matches, "{pattern} {text}");
+        }
+        assert!(is_like("a\\%c", "a%c", Some('\\')));
+        assert!(!is_like("a\\%c", "abc", Some('\\')));
+    }
+}

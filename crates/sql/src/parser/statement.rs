@@ -1,0 +1,566 @@
+//! Statements that are no queries.
+
+use super::expression::kind_named;
+use super::{Parser, check_columns, text_of};
+use crate::ast::{
+    ColumnDef, Core, CreateTable, Delete, Expr, ForeignDef, Insert, KeyDef, OnConflict, Select,
+    Statement, Update,
+};
+use crate::error::{self, Error};
+use crate::lexer::{self, Kind};
+use crate::value::Value;
+use ladon_space::FieldType;
+
+impl Parser<'_> {
+    pub(super) fn statement(&mut self) -> Result<Statement, Error> {
+        if self.takes("EXPLAIN") {
+            if !self.takes_all(&["QUERY", "PLAN"]) {
+                return Err(error::unsupported("EXPLAIN of bytecode; EXPLAIN QUERY PLAN works"));
+            }
+            return self.statement().map(|it| Statement::Explain(Box::new(it)));
+        }
+        if self.is_word("WITH") {
+            return self.with_statement();
+        }
+        match () {
+            () if self.is_select() => self.select().map(Statement::Select),
+            () if self.is_word("INSERT") || self.is_word("REPLACE") => self.insert(),
+            () if self.takes("UPDATE") => self.update(),
+            () if self.takes("DELETE") => self.delete(),
+            () if self.takes("TRUNCATE") => {
+                self.expect("TABLE")?;
+                self.name().map(Statement::Truncate)
+            }
+            () if self.takes("CREATE") => self.create(),
+            () if self.takes("DROP") => self.drop_statement(),
+            () if self.takes("ALTER") => self.alter(),
+            () if self.takes("PRAGMA") => self.pragma(),
+            () if self.takes_all(&["SET", "SESSION"]) => self.set_session(),
+            () => self.transaction(),
+        }
+    }
+
+    fn transaction(&mut self) -> Result<Statement, Error> {
+        match () {
+            () if self.takes_all(&["START", "TRANSACTION"]) => Ok(Statement::Begin),
+            () if self.takes("COMMIT") => Ok(Statement::Commit),
+            () if self.takes("SAVEPOINT") => self.name().map(|_| Statement::Savepoint),
+            () if self.takes("RELEASE") => {
+                self.takes("SAVEPOINT");
+                self.name().map(|_| Statement::Savepoint)
+            }
+            () if self.takes("ROLLBACK") => {
+                if !self.takes("TO") {
+                    return Ok(Statement::Rollback);
+                }
+                self.takes("SAVEPOINT");
+                self.name().map(|_| Statement::Savepoint)
+            }
+            () => Err(self.unexpected()),
+        }
+    }
+
+    /// What begins with WITH: a query, or a change.
+    fn with_statement(&mut self) -> Result<Statement, Error> {
+        let first = self.at;
+        let (is_recursive, with) = self.with()?;
+        if self.takes("UPDATE") {
+            let Statement::Update(mut update) = self.update()? else {
+                return Err(self.unexpected());
+            };
+            (update.with, update.is_recursive) = (with, is_recursive);
+            return Ok(Statement::Update(update));
+        }
+        if self.takes("DELETE") {
+            let Statement::Delete(mut delete) = self.delete()? else {
+                return Err(self.unexpected());
+            };
+            (delete.with, delete.is_recursive) = (with, is_recursive);
+            return Ok(Statement::Delete(delete));
+        }
+        if self.is_word("INSERT") || self.is_word("REPLACE") {
+            let Statement::Insert(mut insert) = self.insert()? else {
+                return Err(self.unexpected());
+            };
+            if let Some(rows) = &mut insert.rows {
+                (rows.with, rows.is_recursive) = (with, is_recursive);
+            }
+            return Ok(Statement::Insert(insert));
+        }
+        self.at = first;
+        self.parameters.clear();
+        self.select().map(Statement::Select)
+    }
+
+    fn on_conflict(&mut self) -> Result<OnConflict, Error> {
+        if !self.takes("OR") {
+            return Ok(OnConflict::Abort);
+        }
+        Ok(match () {
+            () if self.takes("ABORT") => OnConflict::Abort,
+            () if self.takes("FAIL") => OnConflict::Fail,
+            () if self.takes("ROLLBACK") => OnConflict::Rollback,
+            () if self.takes("IGNORE") => OnConflict::Ignore,
+            () if self.takes("REPLACE") => OnConflict::Replace,
+            () => return Err(self.unexpected()),
+        })
+    }
+
+    fn insert(&mut self) -> Result<Statement, Error> {
+        let on_conflict = match self.takes("REPLACE") {
+            true => OnConflict::Replace,
+            false => {
+                self.expect("INSERT")?;
+                self.on_conflict()?
+            }
+        };
+        self.expect("INTO")?;
+        let table = self.name()?;
+        let columns = if self.is_sign("(") { self.names()? } else { Vec::new() };
+        let rows = match self.takes_all(&["DEFAULT", "VALUES"]) {
+            true => None,
+            false if self.is_select() => Some(Box::new(self.select()?)),
+            false => return Err(self.unexpected()),
+        };
+        Ok(Statement::Insert(Insert { table, columns, rows, on_conflict }))
+    }
+
+    fn indexed_by(&mut self) -> Result<Option<String>, Error> {
+        if self.takes_all(&["NOT", "INDEXED"]) {
+            return Ok(None);
+        }
+        if !self.takes("INDEXED") {
+            return Ok(None);
+        }
+        self.expect("BY")?;
+        self.name().map(Some)
+    }
+
+    fn filter(&mut self) -> Result<Option<Expr>, Error> {
+        if self.takes("WHERE") { self.expr().map(Some) } else { Ok(None) }
+    }
+
+    fn update(&mut self) -> Result<Statement, Error> {
+        let on_conflict = self.on_conflict()?;
+        let table = self.name()?;
+        let index = self.indexed_by()?;
+        self.expect("SET")?;
+        let mut assignments = Vec::new();
+        loop {
+            let names = match self.is_sign("(") {
+                true => self.names()?,
+                false => vec![self.name()?],
+            };
+            self.expect_sign("=")?;
+            assignments.push((names, self.expr()?));
+            check_columns(assignments.len())?;
+            if !self.takes_sign(",") {
+                break;
+            }
+        }
+        let filter = self.filter()?;
+        let (with, is_recursive) = (Vec::new(), false);
+        Ok(Statement::Update(Update {
+            with,
+            is_recursive,
+            table,
+            index,
+            assignments,
+            filter,
+            on_conflict,
+        }))
+    }
+
+    fn delete(&mut self) -> Result<Statement, Error> {
+        self.expect("FROM")?;
+        let table = self.name()?;
+        let index = self.indexed_by()?;
+        let filter = self.filter()?;
+        let (with, is_recursive) = (Vec::new(), false);
+        Ok(Statement::Delete(Delete { with, is_recursive, table, index, filter }))
+    }
+
+    fn if_not_exists(&mut self) -> bool {
+        self.takes_all(&["IF", "NOT", "EXISTS"])
+    }
+
+    fn create(&mut self) -> Result<Statement, Error> {
+        match () {
+            () if self.takes("TABLE") => self.create_table(),
+            () if self.takes("VIEW") => self.create_view(),
+            () if self.takes("TRIGGER") => Err(error::unsupported("triggers")),
+            () => {
+                let is_unique = self.takes("UNIQUE");
+                self.expect("INDEX")?;
+                let if_not_exists = self.if_not_exists();
+                let name = self.name()?;
+                self.expect("ON")?;
+                let table = self.name()?;
+                let columns = self.key_columns()?;
+                let columns = KeyDef { name: None, columns };
+                Ok(Statement::CreateIndex { name, table, columns, is_unique, if_not_exists })
+            }
+        }
+    }
+
+    fn create_view(&mut self) -> Result<Statement, Error> {
+        let if_not_exists = self.if_not_exists();
+        let name = self.name()?;
+        let columns = if self.is_sign("(") { self.names()? } else { Vec::new() };
+        self.expect("AS")?;
+        let select = Box::new(self.select()?);
+        if !self.parameters.is_empty() {
+            return Err(error::generic("parameters are not allowed in views"));
+        }
+        let text = self.text_since(0);
+        Ok(Statement::CreateView { name, columns, select, if_not_exists, text })
+    }
+
+    /// The columns of a key, with their collations.
+    fn key_columns(&mut self) -> Result<Vec<(String, Option<String>)>, Error> {
+        self.expect_sign("(")?;
+        let mut columns = Vec::new();
+        loop {
+            if self.is_sign_ahead(1, "(") {
+                return Err(error::unsupported("expressions in the definition of an index"));
+            }
+            let name = self.name()?;
+            let collation = match self.takes("COLLATE") {
+                true => Some(self.name()?),
+                false => None,
+            };
+            if self.is_word("DESC") {
+                return Err(error::unsupported("descending parts of an index"));
+            }
+            self.takes("ASC");
+            columns.push((name, collation));
+            check_columns(columns.len())?;
+            if !self.takes_sign(",") {
+                break;
+            }
+        }
+        self.expect_sign(")")?;
+        Ok(columns)
+    }
+
+    fn create_table(&mut self) -> Result<Statement, Error> {
+        let mut table =
+            CreateTable { if_not_exists: self.if_not_exists(), ..CreateTable::default() };
+        table.name = self.name()?;
+        self.expect_sign("(")?;
+        loop {
+            if !self.table_constraint(&mut table)? {
+                self.column(&mut table)?;
+            }
+            check_columns(table.columns.len())?;
+            if !self.takes_sign(",") {
+                break;
+            }
+        }
+        self.expect_sign(")")?;
+        if self.takes("WITH") {
+            self.expect("ENGINE")?;
+            self.expect_sign("=")?;
+            let token = self.token();
+            let engine = self.bytes_of(token);
+            let is_text = token.kind == Kind::Text;
+            if !is_text {
+                return Err(self.unexpected());
+            }
+            let engine = text_of(&lexer::unquoted(engine));
+            if engine != "memtx" {
+                return Err(error::unsupported(&format!("the engine '{engine}'")));
+            }
+            self.step();
+        }
+        Ok(Statement::CreateTable(table))
+    }
+
+    fn constraint_name(&mut self) -> Result<Option<String>, Error> {
+        if self.takes("CONSTRAINT") { self.name().map(Some) } else { Ok(None) }
+    }
+
+    fn check_text(&mut self) -> Result<String, Error> {
+        self.expect_sign("(")?;
+        let first = self.at;
+        self.expr()?;
+        let text = self.text_since(first);
+        self.expect_sign(")")?;
+        Ok(text)
+    }
+
+    fn one_primary(table: &mut CreateTable, key: KeyDef) -> Result<(), Error> {
+        if table.primary.is_some() {
+            let message = format!(
+                "Failed to create space '{}': primary key has been already declared",
+                table.name
+            );
+            return Err(error::make(error::CREATE_SPACE, message));
+        }
+        table.primary = Some(key);
+        Ok(())
+    }
+
+    /// A constraint of the table, if one is here.
+    fn table_constraint(&mut self, table: &mut CreateTable) -> Result<bool, Error> {
+        let name = self.constraint_name()?;
+        match () {
+            () if self.takes_all(&["PRIMARY", "KEY"]) => {
+                self.expect_sign("(")?;
+                self.at -= 1;
+                let columns = self.primary_columns(table)?;
+                Self::one_primary(table, KeyDef { name, columns })?;
+            }
+            () if self.takes("UNIQUE") => {
+                let columns = self.key_columns()?;
+                table.unique.push(KeyDef { name, columns });
+            }
+            () if self.takes("CHECK") => {
+                let text = self.check_text()?;
+                table.checks.push((name, text));
+            }
+            () if self.takes_all(&["FOREIGN", "KEY"]) => {
+                let columns = self.names()?;
+                self.expect("REFERENCES")?;
+                let foreign = self.references(name, columns)?;
+                table.foreign.push(foreign);
+            }
+            () if name.is_some() => return Err(self.unexpected()),
+            () => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn primary_columns(
+        &mut self,
+        table: &mut CreateTable,
+    ) -> Result<Vec<(String, Option<String>)>, Error> {
+        // AUTOINCREMENT may follow a column.
+        self.expect_sign("(")?;
+        let mut columns = Vec::new();
+        loop {
+            let name = self.name()?;
+            let mut collation = None;
+            if self.takes("COLLATE") {
+                collation = Some(self.name()?);
+            }
+            if self.takes("AUTOINCREMENT") {
+                table.autoincrement = Some(name.clone());
+            }
+            self.takes("ASC");
+            columns.push((name, collation));
+            check_columns(columns.len())?;
+            if !self.takes_sign(",") {
+                break;
+            }
+        }
+        self.expect_sign(")")?;
+        Ok(columns)
+    }
+
+    fn references(
+        &mut self,
+        name: Option<String>,
+        columns: Vec<String>,
+    ) -> Result<ForeignDef, Error> {
+        let parent = self.name()?;
+        let parent_columns = if self.is_sign("(") { self.names()? } else { Vec::new() };
+        loop {
+            if self.takes("MATCH") {
+                let is_known = ["SIMPLE", "PARTIAL", "FULL"].iter().any(|it| self.takes(it));
+                if !is_known {
+                    return Err(self.unexpected());
+                }
+            } else if self.takes("ON") {
+                if !self.takes("DELETE") && !self.takes("UPDATE") {
+                    return Err(self.unexpected());
+                }
+                let is_plain = self.takes_all(&["NO", "ACTION"]) || self.takes("RESTRICT");
+                if !is_plain {
+                    return Err(error::unsupported("actions of foreign keys other than NO ACTION"));
+                }
+            } else {
+                break;
+            }
+        }
+        Ok(ForeignDef { name, columns, parent, parent_columns })
+    }
+
+    fn column(&mut self, table: &mut CreateTable) -> Result<(), Error> {
+        let name = self.name()?;
+        let token = self.token();
+        let word = text_of(self.bytes_of(token)).to_ascii_uppercase();
+        if token.kind != Kind::Word || kind_named(&word).is_none() {
+            return Err(self.unexpected());
+        }
+        let kind = self.kind()?;
+        let column = ColumnDef { name, kind, is_nullable: None, collation: None, default: None };
+        table.columns.push(column);
+        self.column_constraints(table)
+    }
+
+    fn column_constraints(&mut self, table: &mut CreateTable) -> Result<(), Error> {
+        let at = table.columns.len() - 1;
+        let own = |table: &CreateTable| vec![(table.columns[at].name.clone(), None)];
+        loop {
+            let name = self.constraint_name()?;
+            match () {
+                () if self.takes_all(&["NOT", "NULL"]) => {
+                    table.columns[at].is_nullable = Some(false);
+                }
+                () if self.takes("NULL") => {
+                    table.columns[at].is_nullable = Some(true);
+                }
+                () if self.takes_all(&["PRIMARY", "KEY"]) => {
+                    self.takes("ASC");
+                    if self.takes("AUTOINCREMENT") {
+                        table.autoincrement = Some(table.columns[at].name.clone());
+                    }
+                    let columns = own(table);
+                    Self::one_primary(table, KeyDef { name, columns })?;
+                }
+                () if self.takes("AUTOINCREMENT") => {
+                    table.autoincrement = Some(table.columns[at].name.clone());
+                }
+                () if self.takes("UNIQUE") => {
+                    let columns = own(table);
+                    table.unique.push(KeyDef { name, columns });
+                }
+                () if self.takes("DEFAULT") => {
+                    let first = self.at;
+                    let default = self.column_default()?;
+                    table.columns[at].default = Some((default, self.text_since(first)));
+                }
+                () if self.takes("COLLATE") => {
+                    table.columns[at].collation = Some(self.name()?);
+                }
+                () if self.takes("CHECK") => {
+                    let text = self.check_text()?;
+                    table.checks.push((name, text));
+                }
+                () if self.takes("REFERENCES") => {
+                    let columns = vec![table.columns[at].name.clone()];
+                    let foreign = self.references(name, columns)?;
+                    table.foreign.push(foreign);
+                }
+                () if name.is_some() => return Err(self.unexpected()),
+                () => return Ok(()),
+            }
+        }
+    }
+
+    /// A literal, a signed number, or an expression in parentheses.
+    fn column_default(&mut self) -> Result<Expr, Error> {
+        let is_open = self.is_sign("(") || self.is_sign("-") || self.is_sign("+");
+        let is_literal = matches!(
+            self.token().kind,
+            Kind::Integer | Kind::Float | Kind::Text | Kind::Blob | Kind::Word
+        );
+        if !is_open && !is_literal {
+            return Err(self.unexpected());
+        }
+        self.collated().map(|(expr, _)| expr)
+    }
+
+    fn drop_statement(&mut self) -> Result<Statement, Error> {
+        let if_exists = |parser: &mut Self| parser.takes_all(&["IF", "EXISTS"]);
+        match () {
+            () if self.takes("TABLE") => {
+                let if_exists = if_exists(self);
+                Ok(Statement::DropTable { name: self.name()?, if_exists })
+            }
+            () if self.takes("VIEW") => {
+                let if_exists = if_exists(self);
+                Ok(Statement::DropView { name: self.name()?, if_exists })
+            }
+            () if self.takes("INDEX") => {
+                let if_exists = if_exists(self);
+                let name = self.name()?;
+                self.expect("ON")?;
+                Ok(Statement::DropIndex { name, table: self.name()?, if_exists })
+            }
+            () if self.takes("TRIGGER") => Err(error::unsupported("triggers")),
+            () => Err(self.unexpected()),
+        }
+    }
+
+    fn alter(&mut self) -> Result<Statement, Error> {
+        self.expect("TABLE")?;
+        let table = self.name()?;
+        match () {
+            () if self.takes_all(&["RENAME", "TO"]) => {
+                Ok(Statement::RenameTable { from: table, to: self.name()? })
+            }
+            () if self.takes_all(&["DROP", "CONSTRAINT"]) => {
+                Ok(Statement::DropConstraint { table, name: self.name()? })
+            }
+            () if self.takes("ADD") => {
+                let name = self.constraint_name()?;
+                if name.is_none() {
+                    return Err(self.unexpected());
+                }
+                let is_primary = self.takes_all(&["PRIMARY", "KEY"]);
+                if !is_primary && !self.takes("UNIQUE") {
+                    if self.is_word("CHECK") || self.is_word("FOREIGN") {
+                        return Err(error::unsupported("ALTER TABLE with CHECK or FOREIGN KEY"));
+                    }
+                    return Err(self.unexpected());
+                }
+                let columns = self.key_columns()?;
+                Ok(Statement::AddUnique { table, key: KeyDef { name, columns }, is_primary })
+            }
+            () => Err(self.unexpected()),
+        }
+    }
+
+    fn pragma(&mut self) -> Result<Statement, Error> {
+        let name = self.name()?;
+        let (mut value, mut index) = (None, None);
+        if self.takes_sign("(") {
+            value = Some(self.name()?);
+            if self.takes_sign(".") || self.takes_sign(",") {
+                index = Some(self.name()?);
+            }
+            self.expect_sign(")")?;
+        } else if self.is_sign("=") {
+            return Err(error::unsupported("PRAGMA with a value; SET SESSION works"));
+        }
+        Ok(Statement::Pragma { name, value, index })
+    }
+
+    fn set_session(&mut self) -> Result<Statement, Error> {
+        let name = self.name()?;
+        self.expect_sign("=")?;
+        match self.expr()? {
+            Expr::Literal(value @ (Value::Bool(_) | Value::Str(_) | Value::Int(_))) => {
+                Ok(Statement::SetSession { name, value })
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+}
+
+/// The text of a check as a query over nothing, and of a default: for whoever reads them again.
+pub(crate) fn expression(text: &str) -> Result<Expr, Error> {
+    let parsed = super::parse(format!("SELECT {text}").as_bytes())?;
+    let Statement::Select(Select { cores, .. }) = parsed.statement else {
+        return Err(error::generic("no expression"));
+    };
+    let core = cores.into_iter().next().map(|(_, core)| core).unwrap_or_else(Core::default);
+    match core.columns.into_iter().next() {
+        Some(crate::ast::ResultColumn::Expr(expr, ..)) => Ok(expr),
+        _ => Err(error::generic("no expression")),
+    }
+}
+
+/// Whether values of the type are numbers.
+pub(crate) fn is_numeric(kind: FieldType) -> bool {
+    matches!(
+        kind,
+        FieldType::Unsigned
+            | FieldType::Integer
+            | FieldType::Number
+            | FieldType::Double
+            | FieldType::Decimal
+    )
+}

@@ -1,0 +1,341 @@
+//! Values of expressions.
+
+use super::keep::{Kept, ValueSet, as_compared, canonical};
+use super::{Env, Run};
+use crate::ast::{Binary, Unary};
+use crate::convert::{cast, to_integer, to_numeric, to_truth};
+use crate::error::{self, Error};
+use crate::functions::Around;
+use crate::operators::{arithmetic, compare, concat, holds, like, negate, order};
+use crate::tree::{Comparison, Ex, Place, Sub};
+use crate::value::Value;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+fn truth(value: Option<bool>) -> Value {
+    value.map_or(Value::Null, Value::Bool)
+}
+
+impl Run<'_> {
+    /// The value of an expression.
+    pub(crate) fn eval(&self, ex: &Ex, env: &Env<'_>) -> Result<Value, Error> {
+        match ex {
+            Ex::Value(value) => Ok(value.clone()),
+            Ex::Parameter(at) => Ok(self.parameters.get(*at).cloned().unwrap_or(Value::Null)),
+            Ex::Column(place) => Ok(field(*place, env)),
+            Ex::Unary(op, inner) => self.unary(*op, self.eval(inner, env)?),
+            Ex::And(a, b) => self.and(a, b, env).map(truth),
+            Ex::Or(a, b) => self.or(a, b, env).map(truth),
+            Ex::Arithmetic(op, a, b) => arithmetic(*op, &self.eval(a, env)?, &self.eval(b, env)?),
+            Ex::Concat(a, b) => {
+                let both = concat(&self.eval(a, env)?, &self.eval(b, env)?)?;
+                self.limited(both)
+            }
+            Ex::Compare(op, a, b, how) => {
+                let order = compare(&self.eval(a, env)?, &self.eval(b, env)?, *how)?;
+                Ok(truth(order.map(|order| holds(*op, order))))
+            }
+            Ex::CompareRows(op, pairs) => self.compare_rows(*op, pairs, env).map(truth),
+            Ex::IsNull(inner, has_to_be) => {
+                Ok(Value::Bool(self.eval(inner, env)?.is_null() == *has_to_be))
+            }
+            Ex::InList(left, list, is_negated) => self.in_list(left, list, *is_negated, env),
+            Ex::InQuery(left, sub, is_negated) => self.in_query(left, sub, *is_negated, env),
+            Ex::Like(left, pattern, escape, is_negated) => {
+                let found = self.like(left, pattern, escape.as_deref(), env)?;
+                Ok(truth(found.map(|found| found != *is_negated)))
+            }
+            Ex::Case(operand, branches, otherwise) => {
+                self.case(operand.as_deref(), branches, otherwise.as_deref(), env)
+            }
+            Ex::Cast(inner, kind) => cast(self.eval(inner, env)?, *kind),
+            Ex::Function(function, arguments, how) => {
+                if function.is("COALESCE") || function.is("IFNULL") {
+                    return self.first_of(arguments, env);
+                }
+                let values: Result<Vec<Value>, Error> =
+                    arguments.iter().map(|it| self.eval(it, env)).collect();
+                let random = self.next_random();
+                let around = Around { collation: how.collation, random, ..self.around };
+                function.run(&values?, &around)
+            }
+            Ex::Aggregate(at) => Ok(env.aggregates.get(*at).cloned().unwrap_or(Value::Null)),
+            Ex::Exists(sub) => {
+                let rows = self.sub_rows(sub, env, Some(1))?;
+                Ok(Value::Bool(!rows.is_empty()))
+            }
+            Ex::Scalar(sub) => {
+                let rows = self.sub_rows(sub, env, Some(2))?;
+                if rows.len() > 1 {
+                    return Err(error::execute("Expression subquery returned more than 1 row"));
+                }
+                Ok(rows.first().map_or(Value::Null, |row| row[0].clone()))
+            }
+        }
+    }
+
+    /// Whether a condition holds; unknown is no.
+    pub(crate) fn holds(&self, ex: &Ex, env: &Env<'_>) -> Result<bool, Error> {
+        let value = self.eval(ex, env)?;
+        Ok(to_truth(&value)? == Some(true))
+    }
+
+    pub(crate) fn all_hold(&self, all: &[Ex], env: &Env<'_>) -> Result<bool, Error> {
+        for ex in all {
+            if !self.holds(ex, env)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A xorshift of 64 bits.
+    fn next_random(&self) -> u64 {
+        let mut state = self.random.get();
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        self.random.set(state);
+        state
+    }
+
+    fn limited(&self, value: Value) -> Result<Value, Error> {
+        const BYTES_MAX: usize = 16 << 20;
+        match value.heap_bytes() > BYTES_MAX {
+            true => Err(error::execute("string or blob too big")),
+            false => Ok(value),
+        }
+    }
+
+    fn first_of(&self, arguments: &[Ex], env: &Env<'_>) -> Result<Value, Error> {
+        for argument in arguments {
+            let value = self.eval(argument, env)?;
+            if !value.is_null() {
+                return Ok(value);
+            }
+        }
+        Ok(Value::Null)
+    }
+
+    fn unary(&self, op: Unary, value: Value) -> Result<Value, Error> {
+        Ok(match op {
+            Unary::Plus => value,
+            Unary::Minus => return negate(&value),
+            Unary::Not => truth(to_truth(&value)?.map(|is| !is)),
+            Unary::BitNot if value.is_null() => value,
+            Unary::BitNot => Value::Int((!(to_integer(&value)? as i64)).into()),
+        })
+    }
+
+    fn and(&self, a: &Ex, b: &Ex, env: &Env<'_>) -> Result<Option<bool>, Error> {
+        let a = to_truth(&self.eval(a, env)?)?;
+        if a == Some(false) {
+            return Ok(a);
+        }
+        let b = to_truth(&self.eval(b, env)?)?;
+        Ok(match (a, b) {
+            (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        })
+    }
+
+    fn or(&self, a: &Ex, b: &Ex, env: &Env<'_>) -> Result<Option<bool>, Error> {
+        let a = to_truth(&self.eval(a, env)?)?;
+        if a == Some(true) {
+            return Ok(a);
+        }
+        let b = to_truth(&self.eval(b, env)?)?;
+        Ok(match (a, b) {
+            (_, Some(true)) => Some(true),
+            (Some(false), Some(false)) => Some(false),
+            _ => None,
+        })
+    }
+
+    fn compare_rows(
+        &self,
+        op: Binary,
+        pairs: &[(Ex, Ex, Comparison)],
+        env: &Env<'_>,
+    ) -> Result<Option<bool>, Error> {
+        let is_equality = matches!(op, Binary::Equal | Binary::Unequal);
+        let mut is_unknown = false;
+        for (a, b, how) in pairs {
+            match compare(&self.eval(a, env)?, &self.eval(b, env)?, *how)? {
+                None if is_equality => is_unknown = true,
+                None => return Ok(None),
+                Some(order) if order.is_ne() => return Ok(Some(holds(op, order))),
+                Some(_) => {}
+            }
+        }
+        Ok((!is_unknown).then(|| holds(op, std::cmp::Ordering::Equal)))
+    }
+
+    fn in_list(
+        &self,
+        left: &Ex,
+        list: &[(Ex, Comparison)],
+        is_negated: bool,
+        env: &Env<'_>,
+    ) -> Result<Value, Error> {
+        if list.is_empty() {
+            return Ok(Value::Bool(is_negated));
+        }
+        let left = self.eval(left, env)?;
+        if left.is_null() {
+            return Ok(Value::Null);
+        }
+        let mut has_null = false;
+        for (ex, how) in list {
+            let value = self.eval(ex, env)?;
+            if value.is_null() {
+                has_null = true;
+            } else if order(&as_compared(&left, *how), &as_compared(&value, *how), how.collation)
+                .is_eq()
+            {
+                return Ok(Value::Bool(!is_negated));
+            }
+        }
+        Ok(if has_null { Value::Null } else { Value::Bool(is_negated) })
+    }
+
+    fn in_query(
+        &self,
+        left: &[(Ex, Comparison)],
+        sub: &Sub,
+        is_negated: bool,
+        env: &Env<'_>,
+    ) -> Result<Value, Error> {
+        let mut key = Vec::new();
+        let mut has_null = false;
+        for (ex, how) in left {
+            let value = self.eval(ex, env)?;
+            has_null |= value.is_null();
+            canonical(&as_compared(&value, *how), how.collation, &mut key);
+        }
+        let set = self.set_of(left, sub, env)?;
+        let found = match () {
+            () if set.0.is_empty() && !set.1 => Some(false),
+            () if has_null => None,
+            () if set.0.contains(&key) => Some(true),
+            () if set.1 => None,
+            () => Some(false),
+        };
+        Ok(truth(found.map(|found| found != is_negated)))
+    }
+
+    fn set_of(
+        &self,
+        left: &[(Ex, Comparison)],
+        sub: &Sub,
+        env: &Env<'_>,
+    ) -> Result<ValueSet, Error> {
+        if let Some(Kept::Set(set)) = sub.kept.map(|place| self.kept(place)) {
+            return Ok(set);
+        }
+        let rows = self.query(&sub.query, Some(env), None)?;
+        let (mut set, mut has_null) = (HashSet::new(), false);
+        for row in &rows {
+            let mut key = Vec::new();
+            for (value, (_, how)) in row.iter().zip(left) {
+                has_null |= value.is_null();
+                canonical(&as_compared(value, *how), how.collation, &mut key);
+            }
+            if !row.iter().any(Value::is_null) {
+                if sub.kept.is_some() {
+                    self.budget.take(key.len() + 32)?;
+                }
+                set.insert(key);
+            }
+        }
+        self.forget(&rows);
+        let set = Rc::new((set, has_null));
+        if let Some(place) = sub.kept {
+            self.keep(place, Kept::Set(Rc::clone(&set)));
+        }
+        Ok(set)
+    }
+
+    fn like(
+        &self,
+        left: &Ex,
+        pattern: &Ex,
+        escape: Option<&Ex>,
+        env: &Env<'_>,
+    ) -> Result<Option<bool>, Error> {
+        const PATTERN_BYTES_MAX: usize = 50_000;
+        let left = self.eval(left, env)?;
+        let pattern = self.eval(pattern, env)?;
+        let chars = |value: &Value| -> Result<Option<Vec<char>>, Error> {
+            match value {
+                Value::Null => Ok(None),
+                Value::Str(text) => Ok(Some(String::from_utf8_lossy(text).chars().collect())),
+                other => Err(error::inconsistent("text", other.type_shown())),
+            }
+        };
+        let (left, wanted) = (chars(&left)?, chars(&pattern)?);
+        let escape = match escape {
+            None => None,
+            Some(ex) => match chars(&self.eval(ex, env)?)?.as_deref() {
+                Some([one]) => Some(*one),
+                None => return Ok(None),
+                Some(_) => {
+                    return Err(error::execute("ESCAPE expression must be a single character"));
+                }
+            },
+        };
+        if pattern.heap_bytes() > PATTERN_BYTES_MAX {
+            return Err(error::execute("LIKE pattern is too complex"));
+        }
+        let (Some(left), Some(wanted)) = (left, wanted) else { return Ok(None) };
+        Ok(Some(like(&wanted, &left, escape)))
+    }
+
+    fn case(
+        &self,
+        operand: Option<&Ex>,
+        branches: &[(Ex, Ex, Comparison)],
+        otherwise: Option<&Ex>,
+        env: &Env<'_>,
+    ) -> Result<Value, Error> {
+        let operand = operand.map(|ex| self.eval(ex, env)).transpose()?;
+        for (condition, result, how) in branches {
+            let value = self.eval(condition, env)?;
+            let is_it = match &operand {
+                None => to_truth(&value)? == Some(true),
+                Some(operand) => {
+                    compare(operand, &value, *how)?.is_some_and(std::cmp::Ordering::is_eq)
+                }
+            };
+            if is_it {
+                return self.eval(result, env);
+            }
+        }
+        otherwise.map_or(Ok(Value::Null), |ex| self.eval(ex, env))
+    }
+
+    /// The number of a LIMIT or an OFFSET.
+    pub(super) fn limit(&self, ex: &Ex, clause: &str) -> Result<usize, Error> {
+        match self.eval(ex, &Env::NOTHING).and_then(|value| to_numeric(&value)) {
+            Ok(Value::Int(number)) if number >= 0 => {
+                Ok(usize::try_from(number).unwrap_or(usize::MAX))
+            }
+            _ => {
+                let message = format!("Only positive integers are allowed in the {clause} clause");
+                Err(error::execute(&message))
+            }
+        }
+    }
+}
+
+fn field(place: Place, env: &Env<'_>) -> Value {
+    let mut env = env;
+    for _ in 0..place.up {
+        match env.outer {
+            Some(outer) => env = outer,
+            None => return Value::Null,
+        }
+    }
+    env.slots.get(place.slot).map_or(Value::Null, |slot| slot.field(place.field))
+}

@@ -1,0 +1,149 @@
+//! Groups and their aggregates.
+
+use super::core::Sink;
+use super::keep::canonical_row;
+use super::query::row_bytes;
+use super::{Env, Run, Slot};
+use crate::aggregate::{Aggregate, State};
+use crate::error::Error;
+use crate::operators::order;
+use crate::tree::{AggregateCall, Core, Group};
+use crate::value::Value;
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+/// A group so far.
+struct Grouped {
+    keys: Vec<Value>,
+    states: Vec<State>,
+    /// Values that aggregates of DISTINCT have seen.
+    seen: Vec<HashSet<Vec<u8>>>,
+    /// The row that columns outside of aggregates show.
+    slots: Vec<Slot>,
+}
+
+impl Grouped {
+    fn new(keys: Vec<Value>, group: &Group, slots: &[Slot]) -> Grouped {
+        Grouped {
+            keys,
+            states: group.aggregates.iter().map(|call| State::new(call.of)).collect(),
+            seen: group.aggregates.iter().map(|_| HashSet::new()).collect(),
+            slots: slots.to_vec(),
+        }
+    }
+}
+
+impl Run<'_> {
+    pub(super) fn grouped(
+        &self,
+        core: &Core,
+        outer: Option<&Env<'_>>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let Some(group) = &core.group else { return Ok(()) };
+        let nothing = Env { slots: &[], aggregates: &[], outer };
+        let collations: Vec<u32> = group.keys.iter().map(|(_, id)| *id).collect();
+        let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+        let mut groups: Vec<Grouped> = Vec::new();
+        if self.all_hold(&core.filter, &nothing)? {
+            let mut slots = vec![Slot::Nothing; core.sources.len()];
+            self.join(core, 0, &mut slots, outer, &mut |slots| {
+                let env = Env { slots, aggregates: &[], outer };
+                let keys: Result<Vec<Value>, Error> =
+                    group.keys.iter().map(|(ex, _)| self.eval(ex, &env)).collect();
+                let keys = keys?;
+                let bytes = canonical_row(&keys, &collations);
+                let at = match places.get(&bytes) {
+                    Some(at) => *at,
+                    None => {
+                        self.budget.take(row_bytes(&keys) + bytes.len() + 256)?;
+                        groups.push(Grouped::new(keys, group, slots));
+                        places.insert(bytes, groups.len() - 1);
+                        groups.len() - 1
+                    }
+                };
+                self.take_in(group, &mut groups[at], slots, &env)?;
+                Ok(true)
+            })?;
+        }
+        if group.keys.is_empty() && groups.is_empty() {
+            let slots = vec![Slot::Nothing; core.sources.len()];
+            groups.push(Grouped::new(Vec::new(), group, &slots));
+        }
+        groups.sort_by(|a, b| {
+            let pairs = a.keys.iter().zip(&b.keys).zip(&collations);
+            let orders = pairs.map(|((a, b), collation)| order(a, b, *collation));
+            orders.fold(Ordering::Equal, Ordering::then)
+        });
+        for one in groups {
+            if !self.show(core, group, one, outer, sink)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_in(
+        &self,
+        group: &Group,
+        into: &mut Grouped,
+        slots: &[Slot],
+        env: &Env<'_>,
+    ) -> Result<(), Error> {
+        let mut shows = true;
+        for (at, call) in group.aggregates.iter().enumerate() {
+            let is_extreme = matches!(call.of, Aggregate::Min | Aggregate::Max);
+            let taken = self.take_one(call, (&mut into.states[at], &mut into.seen[at]), env)?;
+            if is_extreme && group.aggregates.len() == 1 {
+                shows = taken;
+            }
+        }
+        if shows {
+            into.slots.clone_from_slice(slots);
+        }
+        Ok(())
+    }
+
+    fn take_one(
+        &self,
+        call: &AggregateCall,
+        (state, seen): (&mut State, &mut HashSet<Vec<u8>>),
+        env: &Env<'_>,
+    ) -> Result<bool, Error> {
+        let values: Result<Vec<Value>, Error> =
+            call.arguments.iter().map(|ex| self.eval(ex, env)).collect();
+        let values = values?;
+        if call.is_distinct {
+            let key = canonical_row(&values[..values.len().min(1)], &[call.collation]);
+            let bytes = key.len() + 32;
+            if !seen.insert(key) {
+                return Ok(false);
+            }
+            self.budget.take(bytes)?;
+        }
+        let before = state.bytes();
+        let taken = state.take(&values, call.collation)?;
+        self.budget.take(state.bytes().saturating_sub(before))?;
+        Ok(taken)
+    }
+
+    fn show(
+        &self,
+        core: &Core,
+        group: &Group,
+        one: Grouped,
+        outer: Option<&Env<'_>>,
+        sink: &mut Sink<'_>,
+    ) -> Result<bool, Error> {
+        let aggregates: Vec<Value> = one.states.into_iter().map(State::result).collect();
+        let env = Env { slots: &one.slots, aggregates: &aggregates, outer };
+        if let Some(having) = &group.having
+            && !self.holds(having, &env)?
+        {
+            return Ok(true);
+        }
+        let row = self.row(&core.results, &env)?;
+        let keys = self.row(&core.sort_keys, &env)?;
+        sink(row, keys)
+    }
+}

@@ -1,0 +1,178 @@
+//! Reading an index between bounds.
+
+use super::{Env, Run, Slot};
+use crate::error::Error;
+use crate::operators::order;
+use crate::tree::IndexAccess;
+use crate::value::{INTEGER_MAX, INTEGER_MIN, Value, parse_number};
+use ladon_msgpack::write;
+use ladon_space::{Collation, FieldType, IteratorType, Selection, Space};
+
+/// What a value is to a part of an index.
+pub(super) enum KeyPart {
+    Exact(Value),
+    /// No tuple has it, or can be compared with it.
+    Never,
+    /// The index does not help.
+    Unusable,
+}
+
+/// Which side of an integer a fraction is taken to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Exact,
+    Below,
+    Above,
+}
+
+/// A value as a key of a part of this type.
+pub(super) fn key_part(value: &Value, kind: FieldType, side: Side) -> KeyPart {
+    use FieldType::{Boolean, Double, Integer, Number, String, Unsigned, Varbinary};
+    match (value, kind) {
+        (Value::Null, _) => KeyPart::Never,
+        (Value::Str(_), String) | (Value::Bool(_), Boolean) | (Value::Bin(_), Varbinary) => {
+            KeyPart::Exact(value.clone())
+        }
+        (Value::Int(_) | Value::Double(_), Number) => KeyPart::Exact(value.clone()),
+        (Value::Int(number), Integer) => KeyPart::Exact(Value::Int(*number)),
+        (Value::Int(number), Unsigned) if *number >= 0 => KeyPart::Exact(Value::Int(*number)),
+        (Value::Int(_), Unsigned) if side == Side::Exact => KeyPart::Never,
+        (Value::Double(number), Double) => KeyPart::Exact(Value::Double(*number)),
+        (Value::Int(number), Double) => {
+            let double = *number as f64;
+            let is_exact = double as i128 == *number;
+            if is_exact { KeyPart::Exact(Value::Double(double)) } else { KeyPart::Unusable }
+        }
+        (Value::Double(number), Integer | Unsigned) => {
+            let least = if kind == Unsigned { 0.0 } else { INTEGER_MIN as f64 };
+            let moved = match side {
+                Side::Exact if number.fract() != 0.0 => return KeyPart::Never,
+                Side::Above => number.ceil(),
+                _ => number.floor(),
+            };
+            match moved >= least && moved < INTEGER_MAX as f64 {
+                true => KeyPart::Exact(Value::Int(moved as i128)),
+                false if side == Side::Exact => KeyPart::Never,
+                false => KeyPart::Unusable,
+            }
+        }
+        (Value::Str(text), Integer | Unsigned | Number | Double) => match parse_number(text) {
+            Some(number) => key_part(&number, kind, side),
+            None if side == Side::Exact => KeyPart::Never,
+            None => KeyPart::Unusable,
+        },
+        _ => KeyPart::Unusable,
+    }
+}
+
+/// The tuples of an index, as long as they are within bounds.
+pub(super) struct Bounded<'s> {
+    selection: Selection<'s>,
+    /// Fields that are to be equal, with their collations.
+    equal: Vec<(u32, Value, u32)>,
+    /// The field, its bound, its collation, and whether tuples end above or below it.
+    end: Option<(u32, Value, u32, bool)>,
+}
+
+impl Bounded<'_> {
+    fn is_within(&self, slot: &Slot) -> bool {
+        let are_equal = self
+            .equal
+            .iter()
+            .all(|(field, value, collation)| order(&slot.field(*field), value, *collation).is_eq());
+        are_equal
+            && self.end.as_ref().is_none_or(|(field, bound, collation, is_above)| {
+                let found = order(&slot.field(*field), bound, *collation);
+                if *is_above { found.is_le() } else { found.is_ge() }
+            })
+    }
+}
+
+impl Iterator for Bounded<'_> {
+    type Item = Slot;
+
+    fn next(&mut self) -> Option<Slot> {
+        let slot = Slot::Tuple(self.selection.next()?.clone());
+        self.is_within(&slot).then_some(slot)
+    }
+}
+
+fn packed(values: &[Value]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(values.len() * 10 + 1);
+    write::array(&mut key, values.len() as u32);
+    values.iter().for_each(|value| value.pack(&mut key));
+    key
+}
+
+impl<'r> Run<'r> {
+    /// The tuples that an access finds; `None` if the index does not help with these values.
+    pub(super) fn bounded(
+        &self,
+        space: &'r Space,
+        access: &IndexAccess,
+        env: &Env<'_>,
+    ) -> Result<Option<Option<Bounded<'r>>>, Error> {
+        let mut key = Vec::new();
+        for (ex, kind) in &access.equal {
+            match key_part(&self.eval(ex, env)?, *kind, Side::Exact) {
+                KeyPart::Exact(value) => key.push(value),
+                KeyPart::Never => return Ok(Some(None)),
+                KeyPart::Unusable => return Ok(None),
+            }
+        }
+        let [low, high] = [(&access.low, Side::Below), (&access.high, Side::Above)];
+        let (Some(low), Some(high)) = (self.bound(low, env)?, self.bound(high, env)?) else {
+            return Ok(Some(None));
+        };
+        let index = space.require_index(access.index)?;
+        let parts = &index.def().parts;
+        let collation = |at: usize| match parts[at].collation {
+            Collation::Unicode(unicode) => unicode.id(),
+            _ => 0,
+        };
+        let equal: Vec<(u32, Value, u32)> = key
+            .iter()
+            .enumerate()
+            .map(|(at, value)| (parts[at].field, value.clone(), collation(at)))
+            .collect();
+        let at = key.len();
+        let (begin, end) = if access.is_reverse { (high, low) } else { (low, high) };
+        let iterator = match (&begin, access.is_reverse) {
+            (None, false) if at > 0 => IteratorType::Eq,
+            (None, true) if at > 0 => IteratorType::Req,
+            (_, false) => IteratorType::Ge,
+            (_, true) => IteratorType::Le,
+        };
+        key.extend(begin);
+        let end = end.map(|bound| (parts[at].field, bound, collation(at), !access.is_reverse));
+        let limit = if access.is_unique { 1 } else { u64::MAX };
+        let selection = space.select(access.index, iterator, &packed(&key), 0, limit, None)?;
+        Ok(Some(Some(Bounded { selection, equal, end })))
+    }
+
+    /// A bound as a key; the outer `None`: there is nothing within it.
+    fn bound(
+        &self,
+        (bound, side): (&Option<(crate::tree::Ex, bool, FieldType)>, Side),
+        env: &Env<'_>,
+    ) -> Result<Option<Option<Value>>, Error> {
+        let Some((ex, _, kind)) = bound else { return Ok(Some(None)) };
+        Ok(match key_part(&self.eval(ex, env)?, *kind, side) {
+            KeyPart::Exact(value) => Some(Some(value)),
+            KeyPart::Never => None,
+            // Every tuple is looked at then.
+            KeyPart::Unusable => Some(None),
+        })
+    }
+
+    /// The tuples with this value in the first part of an index.
+    pub(super) fn keyed(
+        &self,
+        space: &'r Space,
+        index: u32,
+        value: &Value,
+    ) -> Result<Selection<'r>, Error> {
+        let key = packed(std::slice::from_ref(value));
+        space.select(index, IteratorType::Eq, &key, 0, u64::MAX, None)
+    }
+}

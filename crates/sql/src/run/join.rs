@@ -1,0 +1,230 @@
+//! Joins: nested loops in the planned order, by indexes and hashes where there are some.
+
+use super::index::{Bounded, KeyPart, Side, key_part};
+use super::keep::{Kept, RowHash, canonical};
+use super::{Env, Row, Run, Slot};
+use crate::error::{self, Error};
+use crate::operators::order;
+use crate::tree::{Access, Core, Ex, Source, Step};
+use crate::value::Value;
+use ladon_space::{FieldType, IteratorType, Selection, Space};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Takes what the tables show. Says whether to go on.
+type Joined<'j> = dyn FnMut(&[Slot]) -> Result<bool, Error> + 'j;
+
+/// Rows of one table.
+enum Rows<'s> {
+    All(Selection<'s>),
+    Bounded(Bounded<'s>),
+    /// One selection after the other.
+    Keys(std::vec::IntoIter<Selection<'s>>, Option<Selection<'s>>),
+    Made(Rc<Vec<Row>>, usize),
+    Hashed(RowHash, Vec<u8>, usize),
+    None,
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Slot;
+
+    fn next(&mut self) -> Option<Slot> {
+        match self {
+            Rows::All(selection) => selection.next().map(|tuple| Slot::Tuple(tuple.clone())),
+            Rows::Bounded(bounded) => bounded.next(),
+            Rows::Keys(rest, current) => loop {
+                if let Some(tuple) = current.as_mut().and_then(Iterator::next) {
+                    return Some(Slot::Tuple(tuple.clone()));
+                }
+                *current = Some(rest.next()?);
+            },
+            Rows::Made(rows, at) => {
+                *at += 1;
+                rows.get(*at - 1).map(|row| Slot::Row(Row::clone(row)))
+            }
+            Rows::Hashed(hash, key, at) => {
+                *at += 1;
+                hash.get(key)?.get(*at - 1).cloned()
+            }
+            Rows::None => None,
+        }
+    }
+}
+
+impl<'r> Run<'r> {
+    /// Joins the tables from a step on, and passes on what they show. Returns whether to go on.
+    pub(super) fn join(
+        &self,
+        core: &Core,
+        at: usize,
+        slots: &mut Vec<Slot>,
+        outer: Option<&Env<'_>>,
+        sink: &mut Joined<'_>,
+    ) -> Result<bool, Error> {
+        let Some(step) = core.steps.get(at) else { return sink(slots) };
+        let mut is_matched = false;
+        for slot in self.rows(core, step, slots, outer)? {
+            self.budget.step()?;
+            slots[step.slot] = slot;
+            let env = Env { slots, aggregates: &[], outer };
+            if !self.all_hold(&step.filter, &env)? {
+                continue;
+            }
+            is_matched = true;
+            if self.all_hold(&step.after, &env)? && !self.join(core, at + 1, slots, outer, sink)? {
+                return Ok(false);
+            }
+        }
+        slots[step.slot] = Slot::Nothing;
+        if step.is_left && !is_matched {
+            let env = Env { slots, aggregates: &[], outer };
+            if self.all_hold(&step.after, &env)? {
+                return self.join(core, at + 1, slots, outer, sink);
+            }
+        }
+        Ok(true)
+    }
+
+    fn space(&self, id: u32) -> Result<&'r Space, Error> {
+        self.spaces.get(id).ok_or_else(|| error::no_space(&id.to_string()))
+    }
+
+    fn rows(
+        &self,
+        core: &Core,
+        step: &Step,
+        slots: &[Slot],
+        outer: Option<&Env<'_>>,
+    ) -> Result<Rows<'r>, Error> {
+        let env = Env { slots, aggregates: &[], outer };
+        let source = &core.sources[step.slot];
+        match &step.access {
+            Access::Hash { own, known, place } => {
+                let hash = self.hash(source, (own, *place), step.slot, slots.len(), &env)?;
+                let mut key = Vec::new();
+                for ex in known {
+                    let value = self.eval(ex, &env)?;
+                    if value.is_null() {
+                        return Ok(Rows::None);
+                    }
+                    canonical(&as_number(value), 0, &mut key);
+                }
+                Ok(Rows::Hashed(hash, key, 0))
+            }
+            Access::Index(access) => {
+                let Source::Table(id) = source else { return self.all(source, &env) };
+                match self.bounded(self.space(*id)?, access, &env)? {
+                    Some(Some(bounded)) => Ok(Rows::Bounded(bounded)),
+                    Some(None) => Ok(Rows::None),
+                    None => self.all(source, &env),
+                }
+            }
+            Access::Keys { index, kind, list } => {
+                let Source::Table(id) = source else { return self.all(source, &env) };
+                match self.keys(self.space(*id)?, (*index, *kind), list, &env)? {
+                    Some(selections) => Ok(Rows::Keys(selections.into_iter(), None)),
+                    None => self.all(source, &env),
+                }
+            }
+            Access::All => self.all(source, &env),
+        }
+    }
+
+    fn all(&self, source: &Source, env: &Env<'_>) -> Result<Rows<'r>, Error> {
+        Ok(match source {
+            Source::Table(id) => {
+                let space = self.space(*id)?;
+                if space.index(0).is_none() {
+                    return Ok(Rows::None);
+                }
+                Rows::All(space.select(0, IteratorType::All, &[0x90], 0, u64::MAX, None)?)
+            }
+            Source::Query(sub) => Rows::Made(self.sub_rows(sub, env, None)?, 0),
+            Source::Recursive(recursion) => Rows::Made(self.recursion(recursion, env)?, 0),
+            Source::LastRound(place) => match self.kept(*place) {
+                Kept::Rows(rows) => Rows::Made(rows, 0),
+                _ => Rows::None,
+            },
+        })
+    }
+
+    /// The selections of a list of keys: each key once, in their order. `None` if the index does not
+    /// help.
+    fn keys(
+        &self,
+        space: &'r Space,
+        (index, kind): (u32, FieldType),
+        list: &[Ex],
+        env: &Env<'_>,
+    ) -> Result<Option<Vec<Selection<'r>>>, Error> {
+        let mut values: Vec<Value> = Vec::new();
+        for ex in list {
+            match key_part(&self.eval(ex, env)?, kind, Side::Exact) {
+                KeyPart::Exact(value) => values.push(value),
+                KeyPart::Never => {}
+                KeyPart::Unusable => return Ok(None),
+            }
+        }
+        values.sort_by(|a, b| order(a, b, 0));
+        values.dedup_by(|a, b| order(a, b, 0).is_eq());
+        values
+            .iter()
+            .map(|value| self.keyed(space, index, value))
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
+    /// A table's rows by a hash of what they are joined by, made at the first look.
+    fn hash(
+        &self,
+        source: &Source,
+        (own, place): (&[Ex], usize),
+        slot: usize,
+        count: usize,
+        env: &Env<'_>,
+    ) -> Result<RowHash, Error> {
+        if let Kept::Hash(hash) = self.kept(place) {
+            return Ok(hash);
+        }
+        let mut hash: HashMap<Vec<u8>, Vec<Slot>> = HashMap::new();
+        let mut slots = vec![Slot::Nothing; count];
+        'rows: for row in self.all(source, env)? {
+            self.budget.step()?;
+            slots[slot] = row.clone();
+            let own_env = Env { slots: &slots, aggregates: &[], outer: env.outer };
+            let mut key = Vec::new();
+            for ex in own {
+                let value = self.eval(ex, &own_env)?;
+                if value.is_null() {
+                    continue 'rows;
+                }
+                canonical(&as_number(value), 0, &mut key);
+            }
+            self.budget.take(key.len() + 96)?;
+            hash.entry(key).or_default().push(row);
+        }
+        let hash = Rc::new(hash);
+        if is_fixed(source) {
+            self.keep(place, Kept::Hash(Rc::clone(&hash)));
+        }
+        Ok(hash)
+    }
+}
+
+/// Whether a source has the same rows as long as the statement runs.
+fn is_fixed(source: &Source) -> bool {
+    match source {
+        Source::Table(_) => true,
+        Source::Query(sub) => sub.kept.is_some(),
+        Source::Recursive(_) | Source::LastRound(_) => false,
+    }
+}
+
+/// A text that is a number equals the number where it is compared with one; what does not is sorted
+/// out when the condition itself is looked at.
+fn as_number(value: Value) -> Value {
+    match &value {
+        Value::Str(text) => crate::value::parse_number(text).unwrap_or(value),
+        _ => value,
+    }
+}

@@ -1,0 +1,101 @@
+//! Runs bound queries. Rows are places in tuples: a field is read when an expression needs it.
+//!
+//! ```text
+//! steps of a join -> filter -> group -> result -> distinct -> sort -> limit
+//! ```
+//!
+//! A query reads copies of spaces, which are there before it begins. It may run on any thread, looks
+//! at its [`Budget`] at every step, and ends when that is used up.
+
+mod budget;
+mod core;
+mod expression;
+mod group;
+mod index;
+mod join;
+mod keep;
+mod query;
+
+pub use budget::Budget;
+pub(crate) use budget::is_interrupted;
+
+use crate::functions::Around;
+use crate::value::Value;
+use keep::Kept;
+use ladon_space::{Space, Tuple};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// A row of a result.
+pub(crate) type Row = Rc<[Value]>;
+
+/// The spaces that a statement reads: copies, or locked ones.
+#[derive(Clone, Default)]
+pub struct Spaces<'s>(Vec<&'s Space>);
+
+impl<'s> Spaces<'s> {
+    /// These spaces.
+    pub fn of(spaces: impl IntoIterator<Item = &'s Space>) -> Spaces<'s> {
+        Spaces(spaces.into_iter().collect())
+    }
+
+    pub(crate) fn get(&self, id: u32) -> Option<&'s Space> {
+        self.0.iter().find(|space| space.def().id == id).copied()
+    }
+}
+
+/// What a table of a join shows at the moment.
+#[derive(Clone)]
+pub(crate) enum Slot {
+    /// Nulls.
+    Nothing,
+    Tuple(Tuple),
+    Row(Row),
+}
+
+impl Slot {
+    fn field(&self, number: u32) -> Value {
+        match self {
+            Slot::Nothing => Value::Null,
+            Slot::Tuple(tuple) => tuple.field(number).map_or(Value::Null, Value::unpack),
+            Slot::Row(row) => row.get(number as usize).cloned().unwrap_or(Value::Null),
+        }
+    }
+}
+
+/// What expressions see.
+#[derive(Clone, Copy)]
+pub(crate) struct Env<'e> {
+    pub(crate) slots: &'e [Slot],
+    pub(crate) aggregates: &'e [Value],
+    /// What the query around sees.
+    pub(crate) outer: Option<&'e Env<'e>>,
+}
+
+impl Env<'_> {
+    pub(crate) const NOTHING: Env<'static> = Env { slots: &[], aggregates: &[], outer: None };
+}
+
+/// A statement that is running.
+pub(crate) struct Run<'r> {
+    pub(crate) spaces: &'r Spaces<'r>,
+    pub(crate) parameters: &'r [Value],
+    pub(crate) around: Around,
+    pub(crate) random: Cell<u64>,
+    pub(crate) budget: &'r Budget,
+    kept: RefCell<Vec<Kept>>,
+}
+
+impl<'r> Run<'r> {
+    pub(crate) fn new(
+        spaces: &'r Spaces<'r>,
+        parameters: &'r [Value],
+        around: Around,
+        budget: &'r Budget,
+        places: usize,
+    ) -> Run<'r> {
+        let kept = RefCell::new((0..places).map(|_| Kept::Nothing).collect());
+        let random = Cell::new(around.random | 1);
+        Run { spaces, parameters, around, random, budget, kept }
+    }
+}

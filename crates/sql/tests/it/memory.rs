@@ -1,0 +1,154 @@
+//! Spaces in memory, and statements on them.
+
+use ladon_msgpack::{self as msgpack, write};
+use ladon_space::{BoxError, Collation, IndexDef, Space, SpaceDef, Statement, Written};
+use ladon_sql::{
+    Action, Budget, Catalog, Definition, Prepared, Schema, Session, Spaces, Table, Value, Writer,
+    prepare,
+};
+use std::sync::Arc;
+
+/// Steps of a statement in a test.
+const STEPS_MAX: u64 = 200_000;
+/// Memory of a statement in a test.
+const BYTES_MAX: usize = 16 << 20;
+
+/// A space and the tuple that defines it.
+struct Held {
+    space: Space,
+    definition: Vec<u8>,
+}
+
+/// The spaces.
+#[derive(Default)]
+pub(crate) struct Memory {
+    spaces: Vec<Held>,
+}
+
+impl Catalog for Memory {
+    fn table(&mut self, name: &str) -> Result<Option<Arc<Table>>, BoxError> {
+        let found = self.spaces.iter().find(|held| held.space.def().name == name);
+        Ok(found.map(|held| Arc::new(Table::of(&held.space, &held.definition, None))))
+    }
+
+    fn collation(&mut self, name: &str) -> Option<u32> {
+        let id = match name {
+            "unicode" => 1,
+            "unicode_ci" => 2,
+            "binary" => 3,
+            _ => return None,
+        };
+        Collation::of_id(id.into()).map(|_| id)
+    }
+}
+
+impl Schema for Memory {
+    fn new_space_id(&mut self) -> u32 {
+        512 + self.spaces.len() as u32
+    }
+
+    fn new_sequence_id(&mut self) -> u32 {
+        1
+    }
+
+    fn owner(&mut self) -> u32 {
+        1
+    }
+
+    fn sequence_of(&mut self, _: u32) -> Option<u32> {
+        None
+    }
+}
+
+impl Writer for Memory {
+    fn write(&mut self, space: u32, statement: Statement<'_>) -> Result<Written, BoxError> {
+        let held = self.spaces.iter_mut().find(|held| held.space.def().id == space);
+        statement.run(&mut held.expect("the space is there").space)
+    }
+}
+
+impl Memory {
+    /// Runs a text. Returns the rows, or the number of changed ones, or the error, as a text.
+    pub(crate) fn run(&mut self, text: &str) -> String {
+        self.run_with(text.as_bytes(), &[])
+    }
+
+    pub(crate) fn run_with(&mut self, text: &[u8], values: &[Value]) -> String {
+        let prepared = match prepare(text, self) {
+            Ok(prepared) => prepared,
+            Err(error) => return format!("{} {}", error.code.0, error.message),
+        };
+        match self.run_prepared(&prepared, values) {
+            Ok(shown) => shown,
+            Err(error) => format!("{} {}", error.code.0, error.message),
+        }
+    }
+
+    fn run_prepared(&mut self, prepared: &Prepared, values: &[Value]) -> Result<String, BoxError> {
+        let budget = Budget::new(STEPS_MAX, BYTES_MAX, Box::new(|| None));
+        let session = Session { row_count: 0, random: 7 };
+        match prepared.action() {
+            Action::Rows => {
+                let spaces = Spaces::of(self.spaces.iter().map(|held| &held.space));
+                let mut out = Vec::new();
+                let from = (&spaces, values);
+                let count = prepared.write_rows(from, session, &budget, &mut out)?;
+                Ok(shown(count, &out))
+            }
+            Action::Changes(_) => {
+                let spaces = Spaces::of(self.spaces.iter().map(|held| &held.space));
+                let changes = prepared.changes((&spaces, values), session, &budget)?;
+                changes.apply(self).map(|done| format!("changed {}", done.count))
+            }
+            Action::Define(definable) => {
+                for step in definable.definitions(prepared, self)?.steps {
+                    self.define(step)?;
+                }
+                Ok("defined".to_owned())
+            }
+            other => Ok(format!("{other:?}")),
+        }
+    }
+
+    fn define(&mut self, step: Definition) -> Result<(), BoxError> {
+        const INDEX: u32 = ladon_system_spaces::INDEX;
+        const SPACE: u32 = ladon_system_spaces::SPACE;
+        match step {
+            Definition::Insert { space: SPACE, tuple, .. } => {
+                let space = Space::new(SpaceDef::from_tuple(&tuple)?);
+                self.spaces.push(Held { space, definition: tuple });
+            }
+            Definition::Insert { space: INDEX, tuple, .. } => {
+                let id = msgpack::read_uint(&mut &tuple[1..])? as u32;
+                let id = if tuple[1] < 0x80 { u32::from(tuple[1]) } else { id };
+                let held = self.spaces.iter_mut().find(|held| held.space.def().id == id);
+                let space = &mut held.expect("the space is there").space;
+                space.create_index(IndexDef::from_tuple(&tuple, space.def())?)?;
+            }
+            Definition::Delete { space: SPACE, key } => {
+                let id = msgpack::read_uint(&mut &key[1..])? as u32;
+                self.spaces.retain(|held| held.space.def().id != id);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Rows as a text: values with blanks between, rows with `|`.
+fn shown(count: u32, mut rows: &[u8]) -> String {
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let width = msgpack::read_array(&mut rows).expect("a row");
+        let values = (0..width).map(|_| {
+            let mut packed = Vec::new();
+            let value = msgpack::take(&mut rows).expect("a value");
+            write::array(&mut packed, 1);
+            packed.extend_from_slice(value);
+            let text = ladon_space::value_text(value);
+            text.trim_matches(['[', ']']).to_owned()
+        });
+        all.push(values.collect::<Vec<_>>().join(" "));
+    }
+    all.join(" | ")
+}

@@ -1,0 +1,132 @@
+//! What statements come to. That it is what Tarantool says is compared in `crates/conformance`.
+
+use crate::memory::Memory;
+use ladon_sql::Value;
+
+/// Runs texts one after the other, and compares what each comes to.
+fn check(script: &[(&str, &str)]) {
+    let mut memory = Memory::default();
+    for (text, expected) in script {
+        assert_eq!(memory.run(text), *expected, "{text}");
+    }
+}
+
+const TABLES: [(&str, &str); 4] = [
+    ("CREATE TABLE t (id INTEGER PRIMARY KEY, name STRING, d DOUBLE, UNIQUE (name))", "defined"),
+    ("INSERT INTO t VALUES (1, 'a', 1.5), (2, 'b', NULL), (3, NULL, 0.5)", "changed 3"),
+    ("CREATE TABLE c (id INT PRIMARY KEY, t INT, n INT)", "defined"),
+    ("INSERT INTO c VALUES (1, 1, 10), (2, 1, 20), (3, 2, 30), (4, 9, 40)", "changed 4"),
+];
+
+fn check_on_tables(script: &[(&str, &str)]) {
+    check(&[&TABLES, script].concat());
+}
+
+#[test]
+fn expressions_have_values() {
+    check(&[
+        ("SELECT 7 / 2, -7 / 2, 7 % 3, 1 << 3, ~5", "3 -3 1 8 -6"),
+        ("SELECT NULL AND false, NULL OR true, NOT NULL", "false true null"),
+        ("SELECT CASE WHEN 1 > 2 THEN 1 ELSE 2 END", "2"),
+        ("SELECT 9223372036854775807 + 1", "9223372036854775808"),
+        (
+            "SELECT 18446744073709551615 + 1",
+            "159 Failed to execute SQL statement: integer is overflowed",
+        ),
+        ("SELECT 1 = true", "171 Type mismatch: can not convert unsigned to boolean"),
+        ("SELECT 1 + 'a'", "171 Type mismatch: can not convert a to numeric"),
+        ("SELECT 3 IN (1, NULL), 1 IN ('1'), 'a' IN (1)", "null true false"),
+        ("SELECT substr('hello', -3, 2), length('абв'), upper('a')", "\"ll\" 3 \"A\""),
+    ]);
+}
+
+#[test]
+fn tables_are_read_by_conditions() {
+    check_on_tables(&[
+        ("SELECT name FROM t WHERE id = 2", "\"b\""),
+        ("SELECT id FROM t WHERE id > 1 AND id <= 3", "2 | 3"),
+        ("SELECT id FROM t WHERE id > 1.5", "2 | 3"),
+        ("SELECT id FROM t WHERE id IN (3, 1, 3, 'x')", "1 | 3"),
+        ("SELECT id FROM t WHERE name = 'a' OR d < 1", "1 | 3"),
+        ("SELECT id FROM t WHERE name IS NULL", "3"),
+        ("SELECT id FROM t ORDER BY id DESC LIMIT 2 OFFSET 1", "2 | 1"),
+        ("SELECT id FROM t ORDER BY d, name", "2 | 3 | 1"),
+        ("SELECT id FROM t WHERE id = NULL", ""),
+        ("SELECT nosuch FROM t", "176 Can’t resolve field 'NOSUCH'"),
+    ]);
+}
+
+#[test]
+fn tables_are_joined_and_grouped() {
+    check_on_tables(&[
+        ("SELECT t.id, c.n FROM t JOIN c ON c.t = t.id", "1 10 | 1 20 | 2 30"),
+        (
+            "SELECT c.id, t.name FROM c LEFT JOIN t ON c.t = t.id",
+            "1 \"a\" | 2 \"a\" | 3 \"b\" | 4 null",
+        ),
+        ("SELECT count(*) FROM t, c", "12"),
+        ("SELECT t, count(*), sum(n) FROM c GROUP BY t HAVING count(*) > 1", "1 2 30"),
+        ("SELECT count(*), sum(n), max(n) FROM c WHERE n > 100", "0 null null"),
+        ("SELECT name FROM t WHERE EXISTS (SELECT 1 FROM c WHERE c.t = t.id)", "\"a\" | \"b\""),
+        ("SELECT id, (SELECT sum(n) FROM c WHERE c.t = t.id) FROM t", "1 30 | 2 30 | 3 null"),
+        ("SELECT id FROM t WHERE id NOT IN (SELECT t FROM c)", "3"),
+        ("SELECT DISTINCT t FROM c ORDER BY t DESC", "9 | 2 | 1"),
+        ("SELECT id FROM t UNION SELECT t FROM c", "1 | 2 | 3 | 9"),
+        ("SELECT t FROM c EXCEPT SELECT id FROM t", "9"),
+        ("SELECT t FROM c INTERSECT SELECT id FROM t", "1 | 2"),
+        (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4) SELECT i FROM n",
+            "1 | 2 | 3 | 4",
+        ),
+        ("CREATE VIEW v AS SELECT id AS i, name FROM t", "defined"),
+        ("SELECT i FROM v WHERE name = 'b'", "2"),
+    ]);
+}
+
+#[test]
+fn rows_are_changed() {
+    check_on_tables(&[
+        (
+            "INSERT INTO t VALUES (1, 'z', 0)",
+            "3 Duplicate key exists in unique index 'pk_unnamed_T_1' in space 'T'",
+        ),
+        ("INSERT OR IGNORE INTO t VALUES (1, 'z', 0)", "changed 0"),
+        ("INSERT OR REPLACE INTO t VALUES (7, 'a', 9)", "changed 2"),
+        ("SELECT id, name FROM t", "2 \"b\" | 3 null | 7 \"a\""),
+        ("UPDATE t SET d = d + 1, name = 'n' WHERE id = 7", "changed 1"),
+        ("SELECT d, name FROM t WHERE id = 7", "10 \"n\""),
+        ("UPDATE t SET name = 5", "171 Type mismatch: can not convert 5 to string"),
+        ("INSERT INTO t (id) SELECT id + 100 FROM t", "changed 3"),
+        ("DELETE FROM t WHERE id > 100", "changed 3"),
+        (
+            "INSERT INTO t (id) VALUES (NULL)",
+            "159 Failed to execute SQL statement: NOT NULL constraint failed: T.ID",
+        ),
+        ("DROP TABLE t", "defined"),
+        ("SELECT * FROM t", "36 Space 'T' does not exist"),
+    ]);
+}
+
+#[test]
+fn parameters_have_places_and_names() {
+    let mut memory = Memory::default();
+    let values = [Value::Int(1), Value::text("x")];
+    assert_eq!(memory.run_with(b"SELECT $2, $1, ?", &values), "\"x\" 1 null");
+    assert_eq!(memory.run_with(b"SELECT :a, @b, :a", &values), "1 \"x\" 1");
+}
+
+#[test]
+fn statements_are_bounded() {
+    let mut memory = Memory::default();
+    let endless =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+    assert!(memory.run(endless).contains("interrupted") || memory.run(endless).contains("MiB"));
+    let deep = format!("SELECT {}1{}", "(".repeat(5_000), ")".repeat(5_000));
+    assert!(memory.run(&deep).starts_with("191 "), "{}", memory.run(&deep));
+    let long = format!("SELECT 1{}", " + 1".repeat(5_000));
+    assert!(memory.run(&long).starts_with("191 "), "{}", memory.run(&long));
+    let compounds = format!("SELECT 1{}", " UNION SELECT 1".repeat(40));
+    assert!(memory.run(&compounds).starts_with("191 "));
+    let parameters = format!("SELECT 1 IN ({}?)", "?,".repeat(70_000));
+    assert!(memory.run(&parameters).starts_with("158 "), "{}", memory.run(&parameters));
+}

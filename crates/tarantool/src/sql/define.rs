@@ -1,0 +1,60 @@
+//! CREATE, ALTER, DROP and TRUNCATE.
+
+use super::catalog::Seen;
+use crate::statements::{Ended, Running};
+use ladon_msgpack::write;
+use ladon_space::Statement;
+use ladon_sql::{Definable, Definition, Prepared};
+
+impl Running<'_, '_> {
+    /// Writes the tuples that a statement means, one after the other. If one is refused, those
+    /// before it are taken back. Returns the number that its reply shows.
+    pub(super) fn define_sql(
+        &mut self,
+        prepared: &Prepared,
+        definable: &Definable<'_>,
+    ) -> Result<u64, Ended> {
+        let definitions = definable.definitions(prepared, &mut Seen(self))?;
+        let mut made: Vec<(u32, Vec<u8>)> = Vec::new();
+        for step in definitions.steps {
+            match self.define_step(step) {
+                Ok(Some(back)) => made.push(back),
+                Ok(None) => {}
+                Err(ended) => {
+                    for (space, key) in made.into_iter().rev() {
+                        let delete = Statement::Delete { index: 0, key: &key };
+                        // What was made a moment ago can be dropped.
+                        let _ = self.write(space, delete);
+                    }
+                    return Err(ended);
+                }
+            }
+        }
+        Ok(definitions.count)
+    }
+
+    /// Returns how it is taken back, if it made something.
+    fn define_step(&mut self, step: Definition) -> Result<Option<(u32, Vec<u8>)>, Ended> {
+        match step {
+            Definition::Insert { space, tuple, key } => {
+                self.write(space, Statement::Insert(&tuple))?;
+                Ok(Some((space, key)))
+            }
+            Definition::Replace { space, tuple } => {
+                self.write(space, Statement::Replace(&tuple)).map(|_| None)
+            }
+            Definition::Delete { space, key } => {
+                self.write(space, Statement::Delete { index: 0, key: &key }).map(|_| None)
+            }
+            Definition::Truncate { system, space } => {
+                let mut tuple = vec![0x92];
+                write::uint(&mut tuple, space.into());
+                write::uint(&mut tuple, 1);
+                let operations = [0x91, 0x93, 0xa1, b'+', 0x01, 0x01];
+                let upsert =
+                    Statement::Upsert { tuple: &tuple, operations: &operations, index_base: 0 };
+                self.write(system, upsert).map(|_| None)
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What a session keeps of SQL: statements that it prepared, plans, the last number of changed rows.
+
+use ladon_space::{BoxError, ErrorCode};
+use ladon_sql::Prepared;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// `ER_SQL_EXECUTE`.
+pub(super) const SQL_EXECUTE: ErrorCode = ErrorCode(159);
+/// `ER_WRONG_QUERY_ID`.
+const WRONG_QUERY_ID: ErrorCode = ErrorCode(211);
+/// `ER_NO_SUCH_SESSION_SETTING`.
+pub(super) const NO_SUCH_SESSION_SETTING: ErrorCode = ErrorCode(207);
+/// `ER_SQL_PREPARE`.
+const SQL_PREPARE: ErrorCode = ErrorCode(210);
+
+/// Plans that a session keeps.
+const PLANS_MAX: usize = 64;
+/// Longest text whose plan is kept: a longer one is rarely sent twice.
+const PLAN_TEXT_BYTES_MAX: usize = 4 << 10;
+/// Statements that a session may have prepared.
+const STATEMENTS_MAX: usize = 1_000;
+/// Bytes of all their texts.
+const STATEMENT_BYTES_MAX: usize = 5 << 20;
+
+/// A session's part of SQL.
+#[derive(Default)]
+pub(crate) struct State {
+    statements: HashMap<u64, Arc<[u8]>>,
+    statement_bytes: usize,
+    /// Plans by text, made with definitions of this version.
+    plans: HashMap<Box<[u8]>, Arc<Prepared>>,
+    version: u64,
+    /// Rows that the last statement changed.
+    pub(super) row_count: u64,
+}
+
+pub(super) fn sql_error(code: ErrorCode, message: impl Into<String>) -> BoxError {
+    BoxError::new(code, message)
+}
+
+pub(super) fn no_such_statement(id: u64) -> BoxError {
+    BoxError::new(WRONG_QUERY_ID, format!("Prepared statement with id {id} does not exist"))
+}
+
+/// FNV-1a, of 32 bits: a statement's number is that of its text.
+fn hash(text: &[u8]) -> u64 {
+    let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+    text.iter().fold(0x811c_9dc5, step).into()
+}
+
+impl State {
+    /// The text of a prepared statement.
+    pub(super) fn text(&self, id: u64) -> Option<Arc<[u8]>> {
+        self.statements.get(&id).cloned()
+    }
+
+    /// Prepares a text. Returns its number.
+    pub(super) fn keep(&mut self, text: &[u8]) -> Result<u64, BoxError> {
+        let mut id = hash(text);
+        while self.statements.get(&id).is_some_and(|other| **other != *text) {
+            id += 1;
+        }
+        if self.statements.contains_key(&id) {
+            return Ok(id);
+        }
+        let bytes = self.statement_bytes + text.len();
+        if self.statements.len() >= STATEMENTS_MAX || bytes > STATEMENT_BYTES_MAX {
+            let message = "Failed to prepare SQL statement: the session has prepared too many";
+            return Err(BoxError::new(SQL_PREPARE, message));
+        }
+        self.statement_bytes = bytes;
+        self.statements.insert(id, text.into());
+        Ok(id)
+    }
+
+    pub(super) fn forget(&mut self, id: u64) -> Result<(), BoxError> {
+        let text = self.statements.remove(&id).ok_or_else(|| no_such_statement(id))?;
+        self.statement_bytes -= text.len();
+        Ok(())
+    }
+
+    /// The plan of a text, if it is still of use.
+    pub(super) fn plan(&mut self, text: &[u8], version: u64) -> Option<Arc<Prepared>> {
+        if self.version != version {
+            self.plans.clear();
+            self.version = version;
+        }
+        self.plans.get(text).cloned()
+    }
+
+    pub(super) fn keep_plan(&mut self, text: &[u8], plan: &Arc<Prepared>) {
+        if text.len() > PLAN_TEXT_BYTES_MAX {
+            return;
+        }
+        if self.plans.len() >= PLANS_MAX {
+            self.plans.clear();
+        }
+        self.plans.insert(text.into(), Arc::clone(plan));
+    }
+}

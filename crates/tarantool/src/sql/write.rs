@@ -1,0 +1,399 @@
+//! INSERT, REPLACE, UPDATE and DELETE.
+//!
+//! Outside of a transaction, a statement computes its changes and writes them while it holds the
+//! locks of its spaces. If that would take long, it does so in a transaction of its own on copies,
+//! whose commit finds conflicts; then it runs again.
+
+use super::aside::{Aside, unwanted};
+use super::read::{BYTES_MAX, LOCKED_STEPS_MAX, QUICK_STEPS_MAX, budget};
+use crate::access::Rights;
+use crate::error;
+use crate::statements::{Ended, Running, Seen, check_filler, check_read, check_write, puts, with};
+use ladon_engine::{Commit, CommitPace, Interactive, Scratch, SpaceTx};
+use ladon_kernel::background::CannotBegin;
+use ladon_kernel::request::outcome::Flow;
+use ladon_kernel::thread_parts::ThreadParts;
+use ladon_space::{BoxError, ErrorCode, SequenceDef, Space, SpaceSequence, Statement, Written};
+use ladon_sql::{Budget, Changes, Done, Prepared, Session, Spaces, Value, Writer, is_interrupted};
+use ladon_system_spaces as system;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// `ER_TRANSACTION_CONFLICT`.
+const TRANSACTION_CONFLICT: ErrorCode = ErrorCode(97);
+/// Rows that a statement may change while it holds locks.
+const LOCKED_ROWS_MAX: usize = 256;
+
+fn changes(
+    prepared: &Prepared,
+    spaces: &[&Space],
+    values: &[Value],
+    session: Session,
+    budget: &Budget,
+) -> Result<Changes, BoxError> {
+    let spaces = Spaces::of(spaces.iter().copied());
+    prepared.changes((&spaces, values), session, budget)
+}
+
+/// Writes under locks.
+struct Locked<'l, 'a> {
+    tx: &'l mut SpaceTx<'a>,
+    rights: &'l Rights,
+    filler: Option<(SpaceSequence, &'l SequenceDef)>,
+}
+
+impl Writer for Locked<'_, '_> {
+    fn write(&mut self, space: u32, statement: Statement<'_>) -> Result<Written, BoxError> {
+        check_write(self.rights, self.tx.space(space))?;
+        if let (Some(filler), Some(tuple)) = (self.filler, puts(statement)) {
+            check_filler(self.rights, &filler)?;
+            let tuple = self.tx.fill(filler, tuple)?;
+            return self.tx.write(space, |space| with(statement, &tuple).run(space));
+        }
+        self.tx.write(space, |space| statement.run(space))
+    }
+}
+
+/// Writes in the stream's transaction. What a statement that fails has done is taken back.
+struct InStream<'w, 'a, 'thread> {
+    running: &'w mut Running<'a, 'thread>,
+    done: Vec<(u32, Written)>,
+}
+
+impl Writer for InStream<'_, '_, '_> {
+    fn write(&mut self, space: u32, statement: Statement<'_>) -> Result<Written, BoxError> {
+        let written = self.running.write_in_transaction(space, statement)?;
+        self.done.push((space, written.clone()));
+        Ok(written)
+    }
+}
+
+impl InStream<'_, '_, '_> {
+    /// Takes back what was done, by the opposite statements.
+    fn take_back(&mut self) -> Result<(), BoxError> {
+        while let Some((space, written)) = self.done.pop() {
+            match (&written.old, &written.new) {
+                (Some(old), _) => {
+                    self.running.write_in_transaction(space, Statement::Replace(old.bytes()))?;
+                }
+                (None, Some(new)) => {
+                    let key = self
+                        .running
+                        .read_any(space, Seen::Schema, |space| space.primary_key_of(new.bytes()))?;
+                    let delete = Statement::Delete { index: 0, key: &key };
+                    self.running.write_in_transaction(space, delete)?;
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A statement's transaction of its own.
+pub(crate) struct Change {
+    transaction: Interactive,
+    /// What it has done, once only the commit is left.
+    done: Option<Done>,
+    /// How often it has met a conflict.
+    rounds: u32,
+}
+
+impl Change {
+    /// Ends it without a trace.
+    pub(super) fn roll_back(self, scratch: &mut Scratch) {
+        self.transaction.roll_back(scratch);
+    }
+}
+
+/// Writes to the copies of a statement's transaction.
+struct OnCopies<'w, 'a, 'thread> {
+    running: &'w mut Running<'a, 'thread>,
+    transaction: &'w mut Interactive,
+}
+
+impl Writer for OnCopies<'_, '_, '_> {
+    fn write(&mut self, space: u32, statement: Statement<'_>) -> Result<Written, BoxError> {
+        let node = self.running.thread.node;
+        let rights = self.running.session.rights(node, self.running.thread.scratch)?.clone();
+        let (seen, changed) = self.transaction.space(&node.keyspace, space)?;
+        self.running.depends = self.running.depends.max(changed);
+        check_write(&rights, seen)?;
+        let numbered = match puts(statement) {
+            Some(tuple) => Some(self.running.number(space, &rights, tuple)?),
+            None => None,
+        };
+        let statement = numbered.as_ref().map_or(statement, |tuple| with(statement, tuple));
+        self.transaction.write(&node.keyspace, space, statement)
+    }
+}
+
+/// What came of a try under locks.
+enum Tried {
+    Done(Done),
+    /// It takes too long.
+    Long,
+}
+
+impl Running<'_, '_> {
+    /// Runs a statement that changes rows of a space.
+    pub(super) fn change_sql(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        target: u32,
+        values: Vec<Value>,
+    ) -> Result<Done, Ended> {
+        if ladon_engine::is_defined_with(target) || target == system::SESSION_SETTINGS {
+            return Err(error::unsupported("changes of system spaces by SQL").into());
+        }
+        self.check_takes_writes()?;
+        if self.is_in_transaction() {
+            return self.change_in_stream(prepared, values);
+        }
+        self.check_stillness(target)?;
+        if self.session.sql_change.is_none() {
+            match self.change_under_locks(prepared, target, &values)? {
+                Tried::Done(done) => return Ok(done),
+                Tried::Long => {}
+            }
+        }
+        self.change_on_copies(prepared, values)
+    }
+
+    fn change_under_locks(
+        &mut self,
+        prepared: &Prepared,
+        target: u32,
+        values: &[Value],
+    ) -> Result<Tried, Ended> {
+        let session = self.sql_session();
+        let node = self.thread.node;
+        let filler = self.catalog.filler(target);
+        let mut ids = prepared.spaces().to_vec();
+        if ids.iter().any(|id| system::view_of(*id).is_some() || *id == system::SESSION_SETTINGS) {
+            return Ok(Tried::Long);
+        }
+        ids.push(target);
+        ids.extend(filler.map(|_| system::SEQUENCE_DATA));
+        ids.sort_unstable();
+        ids.dedup();
+        let ThreadParts { scratch, append, .. } = &mut *self.thread;
+        let rights = self.session.rights(node, scratch)?.clone();
+        let begun = node.keyspace.begin_writing_spaces(self.catalog, &ids, scratch)?;
+        // With the catalog that there is then.
+        let Some(mut tx) = begun else { return Err(Ended::Again(Flow::GoesOn)) };
+        let found = computed_in(&mut tx, prepared, &rights, values, session);
+        let found = found.and_then(|changes| match changes {
+            Some(changes) => {
+                let mut writer = Locked { tx: &mut tx, rights: &rights, filler };
+                changes.apply(&mut writer).map(Some)
+            }
+            None => Ok(None),
+        });
+        match found {
+            Ok(Some(done)) => {
+                self.depends = self.depends.max(tx.commit(append));
+                Ok(Tried::Done(done))
+            }
+            Ok(None) => {
+                self.depends = self.depends.max(tx.abort());
+                Ok(Tried::Long)
+            }
+            Err(error) => {
+                self.depends = self.depends.max(tx.abort());
+                Err(error.into())
+            }
+        }
+    }
+
+    fn change_in_stream(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        values: Vec<Value>,
+    ) -> Result<Done, Ended> {
+        let changes = match self.session.sql_aside.take() {
+            Some(aside) => self.changes_from_aside(aside)?,
+            None => {
+                let copies = self.copies(prepared.spaces())?;
+                self.computed(prepared, copies, values)?
+            }
+        };
+        let mut writer = InStream { running: self, done: Vec::new() };
+        match changes.apply(&mut writer) {
+            Ok(done) => Ok(done),
+            Err(error) => {
+                writer.take_back()?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Computes changes from copies, on a thread of its own if that takes long.
+    fn computed(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        copies: Vec<Space>,
+        values: Vec<Value>,
+    ) -> Result<Changes, Ended> {
+        let session = self.sql_session();
+        let borrowed: Vec<&Space> = copies.iter().collect();
+        match changes(prepared, &borrowed, &values, session, &budget(QUICK_STEPS_MAX)) {
+            Err(error) if is_interrupted(&error) => {}
+            found => return Ok(found?),
+        }
+        let prepared = Arc::clone(prepared);
+        let run = move |is_unwanted: super::aside::IsUnwanted| {
+            let stops = move || is_unwanted.load(Relaxed).then(unwanted);
+            let budget = Budget::new(u64::MAX, BYTES_MAX, Box::new(stops));
+            let borrowed: Vec<&Space> = copies.iter().collect();
+            changes(&prepared, &borrowed, &values, session, &budget)
+        };
+        match Aside::begin(self.thread.node, run) {
+            Ok(aside) => self.session.sql_aside = Some(aside),
+            Err(CannotBegin::TooMany(_)) if !self.session.has_left => {}
+            Err(CannotBegin::TooMany(_)) => return Err(error::client_has_left().into()),
+            Err(CannotBegin::Thread(why)) => {
+                let message = format!("a long statement needs a thread: {why}");
+                return Err(error::illegal(&message).into());
+            }
+        }
+        Err(Ended::Again(Flow::AwaitsCommit))
+    }
+
+    fn changes_from_aside(&mut self, aside: Aside) -> Result<Changes, Ended> {
+        match aside.take::<Result<Changes, BoxError>>() {
+            Some(made) => Ok(made?),
+            None => {
+                self.session.sql_aside = Some(aside);
+                Err(Ended::Again(Flow::AwaitsCommit))
+            }
+        }
+    }
+
+    /// Runs the statement in a transaction of its own, and commits that; after a conflict, again.
+    fn change_on_copies(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        values: Vec<Value>,
+    ) -> Result<Done, Ended> {
+        let mut change = match self.session.sql_change.take() {
+            Some(change) => change,
+            None => self.new_change(0),
+        };
+        if change.done.is_none() {
+            match self.change_copies(&mut change, prepared, values) {
+                Ok(()) => {}
+                Err(Ended::Again(flow)) => {
+                    self.session.sql_change = Some(change);
+                    return Err(Ended::Again(flow));
+                }
+                Err(error) => {
+                    change.transaction.roll_back(self.thread.scratch);
+                    return Err(error);
+                }
+            }
+        }
+        self.commit_change(change)
+    }
+
+    fn new_change(&mut self, rounds: u32) -> Box<Change> {
+        let node = self.thread.node;
+        let (client, limits) = (self.session.client().0, node.transaction_limits());
+        let transaction = Interactive::opened_by(client, &node.keyspace.spaces, limits);
+        Box::new(Change { transaction, done: None, rounds })
+    }
+
+    /// Computes the changes and writes them to the transaction's copies.
+    fn change_copies(
+        &mut self,
+        change: &mut Change,
+        prepared: &Arc<Prepared>,
+        values: Vec<Value>,
+    ) -> Result<(), Ended> {
+        let changes = match self.session.sql_aside.take() {
+            Some(aside) => self.changes_from_aside(aside)?,
+            None => {
+                let node = self.thread.node;
+                let mut copies = Vec::new();
+                for id in prepared.spaces() {
+                    if system::view_of(*id).is_some() || *id == system::SESSION_SETTINGS {
+                        copies.append(&mut self.copies(&[*id])?);
+                        continue;
+                    }
+                    let (space, changed) = change.transaction.space(&node.keyspace, *id)?;
+                    self.depends = self.depends.max(changed);
+                    check_read(self.session.rights(node, self.thread.scratch)?, *id, space)?;
+                    copies.push(space.clone());
+                    change.transaction.note_all(*id);
+                }
+                self.computed(prepared, copies, values)?
+            }
+        };
+        let mut writer = OnCopies { running: self, transaction: &mut change.transaction };
+        let done = changes.apply(&mut writer);
+        self.depends = self.depends.max(change.transaction.depends());
+        change.done = Some(done?);
+        Ok(())
+    }
+
+    fn commit_change(&mut self, mut change: Box<Change>) -> Result<Done, Ended> {
+        /// After so many conflicts, others change the same rows all the time.
+        const ROUNDS_MAX: u32 = 20;
+        let node = self.thread.node;
+        let pace = CommitPace::of_turn(self.thread.now_ms);
+        let ThreadParts { scratch, append, .. } = &mut *self.thread;
+        let (committed, lsn) = change.transaction.commit(&node.keyspace, scratch, pace, append);
+        let flow = match committed {
+            Ok(Commit::Done) => {
+                self.depends = self.depends.max(lsn);
+                return Ok(change.done.take().unwrap_or_default());
+            }
+            Ok(Commit::GoesOn) => Flow::GoesOn,
+            Ok(Commit::Waits) => Flow::AwaitsCommit,
+            Err(error) if error.code == TRANSACTION_CONFLICT && change.rounds < ROUNDS_MAX => {
+                change = self.new_change(change.rounds + 1);
+                Flow::GoesOn
+            }
+            Err(error) => {
+                self.depends = self.depends.max(lsn);
+                return Err(error.into());
+            }
+        };
+        self.session.sql_change = Some(change);
+        Err(Ended::Again(flow))
+    }
+}
+
+/// The changes of a statement whose spaces are locked; `None` if they take long.
+fn computed_in(
+    tx: &mut SpaceTx<'_>,
+    prepared: &Prepared,
+    rights: &Rights,
+    values: &[Value],
+    session: Session,
+) -> Result<Option<Changes>, BoxError> {
+    let budget = budget(LOCKED_STEPS_MAX);
+    let found = match *prepared.spaces() {
+        [id] => {
+            let space = tx.space(id);
+            check_read(rights, id, space)?;
+            changes(prepared, &[space], values, session, &budget)
+        }
+        _ => {
+            let mut copies = Vec::new();
+            for id in prepared.spaces() {
+                let space = tx.space(*id);
+                check_read(rights, *id, space)?;
+                copies.push(space.clone());
+            }
+            let borrowed: Vec<&Space> = copies.iter().collect();
+            changes(prepared, &borrowed, values, session, &budget)
+        }
+    };
+    match found {
+        Ok(changes) if changes.len() <= LOCKED_ROWS_MAX => Ok(Some(changes)),
+        Ok(_) => Ok(None),
+        Err(error) if is_interrupted(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
