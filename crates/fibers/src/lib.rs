@@ -112,7 +112,7 @@ enum State {
 
 struct Fiber {
     /// `None` while it runs.
-    stack: Option<Box<Stack>>,
+    stack: Option<Stack>,
     /// What leaves its stack. It lives there.
     switch: *const Switch,
     state: State,
@@ -123,7 +123,7 @@ struct Fiber {
 #[derive(Default)]
 struct Fibers {
     all: FiberMap<Fiber>,
-    idle: Vec<Box<Stack>>,
+    idle: Vec<Stack>,
     ready: VecDeque<FiberId>,
     /// By time, nanoseconds of the owner's clock.
     timers: BTreeSet<(u64, FiberId)>,
@@ -361,7 +361,7 @@ impl Drop for Scheduler {
 }
 
 /// Ends a stack that waits for its next fiber.
-fn end_idle(mut stack: Box<Stack>) {
+fn end_idle(mut stack: Stack) {
     stack.resume(None);
 }
 
@@ -371,9 +371,9 @@ thread_local! {
         const { std::cell::Cell::new(std::ptr::null_mut()) };
 }
 
-fn new_stack() -> io::Result<Box<Stack>> {
+fn new_stack() -> io::Result<Stack> {
     let stack = DefaultStack::new(STACK_BYTES)?;
-    Ok(Box::new(Coroutine::with_stack(stack, |switch: &Switch, mut first: Option<Body>| {
+    Ok(Coroutine::with_stack(stack, |switch: &Switch, mut first: Option<Body>| {
         while let Some(body) = first.take() {
             // SAFETY: `Scheduler::make` waits for this, on this thread, with the place on its stack.
             unsafe { *HANDED.get() = switch };
@@ -381,7 +381,7 @@ fn new_stack() -> io::Result<Box<Stack>> {
             body();
             first = switch.suspend(Left::Over);
         }
-    })))
+    }))
 }
 
 #[cfg(test)]

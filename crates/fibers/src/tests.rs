@@ -109,7 +109,10 @@ fn stacks_are_used_again_and_there_is_a_limit() {
     assert_eq!((count.get(), scheduler.fibers.borrow().idle.len()), (1000, 1));
     for _ in 0..3 {
         let of = Rc::clone(&scheduler);
-        scheduler.start(Box::new(move || drop(of.wait(None)))).unwrap();
+        let waits = move || {
+            of.wait(None);
+        };
+        scheduler.start(Box::new(waits)).unwrap();
     }
     assert!(matches!(scheduler.start(Box::new(|| ())), Err(StartError::TooMany(3))));
 }

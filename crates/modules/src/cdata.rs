@@ -246,9 +246,9 @@ pub(crate) unsafe fn push_i64(state: State, value: i64) {
 /// Whether the value at `index` is `box.NULL`, or another null `void *`.
 pub(crate) unsafe fn is_null(state: State, index: c_int) -> bool {
     // SAFETY: As for the module; a pointer's payload is the pointer.
-    match unsafe { payload(state, index, Type::VoidPointer) } {
-        Some(pointer) => unsafe { pointer.cast::<*const c_void>().read() }.is_null(),
-        None => false,
+    unsafe {
+        payload(state, index, Type::VoidPointer)
+            .is_some_and(|pointer| pointer.cast::<*const c_void>().read().is_null())
     }
 }
 

@@ -56,8 +56,7 @@ unsafe extern "C-unwind" fn pack(state: State) -> c_int {
         let given = lua_gettop(state);
         let out = own::<Vec<u8>>(state);
         lua_insert(state, 1);
-        let mut index = 3;
-        for letter in format {
+        for (index, letter) in (3..).zip(format) {
             if index > given + 1 {
                 never(luaL_error(
                     state,
@@ -93,7 +92,6 @@ unsafe extern "C-unwind" fn pack(state: State) -> c_int {
                     }
                 }
             }
-            index += 1;
         }
         push_bytes(state, &*out);
         1
