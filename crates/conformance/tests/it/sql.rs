@@ -68,7 +68,7 @@ fn parameters_are_taken_alike() {
         ("SELECT ?", &[Value::int(1)]),
         ("SELECT ?", &[Value::int(-1)]),
         ("SELECT ?", &[Value::text("a")]),
-        ("SELECT ?", &[double.clone()]),
+        ("SELECT ?", std::slice::from_ref(&double)),
         ("SELECT ?", &[Value::Nil]),
         ("SELECT ?", &[Value::Bool(true)]),
         ("SELECT ? + 1", &[Value::int(1)]),
