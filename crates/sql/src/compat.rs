@@ -76,6 +76,7 @@ stored as they are; they have no literals, casts or arithmetic.
   join's rows may come in another order than Tarantool's.
 - **A view's or a subquery's columns** have their plain names; Tarantool puts the table's name before some of them.
 - **`EXISTS`** of a query with more than one row is true; Tarantool 2.6.0 refuses some of them.
+- **A parameter's type** in the metadata is that of its value wherever it stands; in Tarantool only where it stands first.
 - **Limits**: 64 MiB of rows, groups and hashes of a statement, 2,000 columns, 64 tables, 30 compounds, 65,000
   parameters, a depth of 200 of an expression and of 100 of what is in parentheses.
 - **Long statements** run on a thread of their own, over copies that share memory with the spaces, eight at a time; others
