@@ -79,9 +79,11 @@ impl<'t> Encoded<'t> {
         indices: [c_int; 3],
     ) -> Result<Encoded<'t>, ValueError> {
         // SAFETY: As promised by the caller. A number is left as it is.
-        let text = match unsafe { lua_type(state, 1) } {
-            LUA_TSTRING => unsafe { bytes(state, 1) }.unwrap_or_default(),
-            _ => &[],
+        let text = unsafe {
+            match lua_type(state, 1) {
+                LUA_TSTRING => bytes(state, 1).unwrap_or_default(),
+                _ => &[],
+            }
         };
         let mut encoded = Encoded { buffer: context.take_buffer(), ends: [0; 3], text };
         let types = context.types.get();
