@@ -129,7 +129,23 @@ fn both_answer_the_same() {
         let key = "k".repeat(251);
         let request = format!("{line}\r\n").replace('|', "\r\n").replace("LONGKEY", &key);
         let our_reply = ours.ask(request.replace("VERSION", &our_version));
-        let their_reply = theirs.ask(request.replace("VERSION", &their_version));
+        let asked = request.replace("VERSION", &their_version);
+        let their_reply = match line.starts_with("lru_crawler metadump") {
+            // The crawler's thread gives the connection back with what it has read, and nobody looks
+            // at that before more comes.
+            true => {
+                theirs.send(asked);
+                let first = String::from_utf8(theirs.until(b"\r\n")).expect("text");
+                let is_dump = first == "END\r\n" || first.starts_with("key=");
+                let rest = if is_dump && first != "END\r\n" {
+                    String::from_utf8(theirs.until(b"END\r\n")).expect("text")
+                } else {
+                    String::new()
+                };
+                first + &rest + &theirs.ask("")
+            }
+            false => theirs.ask(asked),
+        };
         let shown = (without_versions(&our_reply), without_versions(&their_reply));
         if unpadded(&shown.0).as_ref() != Some(&shown.1) {
             assert_eq!(shown.0, shown.1, "{line}");
