@@ -201,7 +201,7 @@ local function absent(name)
 end
 
 for _, name in ipairs({
-    'savepoint', 'rollback_to_savepoint', 'on_commit', 'on_rollback', 'execute', 'prepare',
+    'savepoint', 'rollback_to_savepoint', 'on_commit', 'on_rollback', 'prepare',
     'unprepare', 'watch', 'broadcast',
 }) do
     box[name] = absent('box.' .. name)
@@ -211,6 +211,43 @@ for _, name in ipairs({'on_replace', 'before_replace', 'create_check_constraint'
 end
 for _, name in ipairs({'on_connect', 'on_disconnect', 'on_auth', 'on_access_denied', 'push'}) do
     box.session[name] = absent('box.session.' .. name)
+end
+
+-- SQL.
+local DATA, METADATA, SQL_INFO = 0x30, 0x32, 0x42
+local COLUMN = {[0] = 'name', 'type', 'collation', 'is_nullable', 'is_autoincrement', 'span'}
+
+function box.execute(text, parameters)
+    if type(text) ~= 'string' then
+        box.error(box.error.ILLEGAL_PARAMS, 'SQL statement should be a string')
+    end
+    local is_done, reply = pcall(ladon.execute, text, parameters)
+    if not is_done then
+        -- An error of the statement is a result, as in Tarantool.
+        if ladon.is_error(reply) then
+            return nil, reply
+        end
+        error(reply, 0)
+    end
+    local body = ladon.decode(reply, 1)
+    -- Tables may be others now.
+    ladon.spaces()
+    if body[METADATA] == nil then
+        local info = body[SQL_INFO] or {}
+        return {row_count = info[0], autoincrement_ids = info[1]}
+    end
+    local metadata, rows = {}, {}
+    for at, column in ipairs(body[METADATA]) do
+        local shown = {}
+        for key, name in pairs(COLUMN) do
+            shown[name] = column[key]
+        end
+        metadata[at] = shown
+    end
+    for at, row in ipairs(body[DATA]) do
+        rows[at] = box.tuple.new(row)
+    end
+    return {metadata = metadata, rows = rows}
 end
 
 -- A function that runs once in the life of the data.

@@ -173,7 +173,7 @@ impl Context {
         let depends = loop {
             reply.clear();
             let ran = match &mut *self.data.borrow_mut() {
-                Some(data) => data.run(seat.user, &packet, reply),
+                Some(data) => data.run(self.scheduler.current(), seat.user, &packet, reply),
                 None => return Err(not_configured()),
             };
             match ran {

@@ -18,9 +18,10 @@ pub enum Ran {
 
 /// The data, as a program reaches it.
 pub trait Data {
-    /// Runs one packet of IPROTO, with its length in front, by the rights of `user` (Tarantool's
-    /// number: 0 guest, 1 admin), and appends the reply.
-    fn run(&mut self, user: u32, packet: &[u8], reply: &mut Vec<u8>) -> Ran;
+    /// Runs one packet of IPROTO, with its length in front, for a fiber, by the rights of `user`
+    /// (Tarantool's number: 0 guest, 1 admin), and appends the reply. A packet that runs again is
+    /// the fiber's next one.
+    fn run(&mut self, fiber: u64, user: u32, packet: &[u8], reply: &mut Vec<u8>) -> Ran;
 
     /// Passes on what packets have left: the log's records, garbage, answers to waiting clients.
     /// Called after each turn, and before the thread sleeps.

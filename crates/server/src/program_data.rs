@@ -2,7 +2,7 @@
 
 use crate::random::random_u64;
 use ladon_app::{Data, Ran};
-use ladon_engine::Scratch;
+use ladon_engine::{Garbage, Scratch};
 use ladon_kernel::blocking;
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::local::Local;
@@ -12,7 +12,7 @@ use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::rng::Rng;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_log::{Appender, Log};
-use ladon_tarantool::{Batch, Packet, Session};
+use ladon_tarantool::{Batch, Packet, Session, Unfinished};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub struct ProgramData {
     packets: Batch,
     /// One for each user as which the program has asked.
     sessions: HashMap<u32, Session>,
+    /// What fibers' requests have done that are not done yet.
+    unfinished: HashMap<u64, Unfinished>,
 }
 
 impl ProgramData {
@@ -47,6 +49,7 @@ impl ProgramData {
             appender,
             packets: Batch::default(),
             sessions: HashMap::new(),
+            unfinished: HashMap::new(),
         }
     }
 
@@ -63,7 +66,7 @@ impl ProgramData {
 }
 
 impl Data for ProgramData {
-    fn run(&mut self, user: u32, packet: &[u8], reply: &mut Vec<u8>) -> Ran {
+    fn run(&mut self, fiber: u64, user: u32, packet: &[u8], reply: &mut Vec<u8>) -> Ran {
         if self.log.is_backlogged() {
             self.log.write_soon();
             return Ran::Again { after_ms: AGAIN_MS };
@@ -82,11 +85,20 @@ impl Data for ProgramData {
         session.end_overdue(now_ms, thread.scratch);
         session.end_asked(thread.scratch);
         let packet = Packet::decode(packet);
+        // What other fibers have begun on the same session is not this one's.
+        let mut unfinished = self.unfinished.remove(&fiber).unwrap_or_default();
+        session.exchange(&mut unfinished);
         let outcome = ladon_tarantool::execute(&mut thread, &mut session, packets, packet, reply);
         if !thread.scratch.ready.is_empty() {
             blocking::serve(&mut thread);
         }
         self.packets.end();
+        session.exchange(&mut unfinished);
+        if outcome.flow.runs_again() {
+            self.unfinished.insert(fiber, unfinished);
+        } else if unfinished.is_some() {
+            self.scratch.garbage.push(Garbage::of(unfinished));
+        }
         self.sessions.insert(user, session);
         match outcome.flow {
             Flow::GoesOn => Ran::Again { after_ms: 0 },

@@ -2,11 +2,12 @@
 
 use super::{Native, raise_failed, raise_text, uint};
 use crate::context::{Context, failed};
-use crate::stack::{State, bytes};
+use crate::stack::{State, bytes, push_bytes};
 use crate::values::{Types, ValueError};
 use ladon_iproto::client::Reply;
 use ladon_iproto::request::{
-    Begin, Call, Delete, IndexRef, Put, Request, Select, SpaceRef, Update, Upsert,
+    Begin, Call, Delete, Execute, IndexRef, Put, Request, Select, SpaceRef, Statement, Update,
+    Upsert,
 };
 use ladon_kernel::program::Failed;
 use ladon_msgpack::{read_array, take};
@@ -21,6 +22,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"delete", delete),
     (c"upsert", upsert),
     (c"call", call),
+    (c"execute", execute),
     (c"begin", begin),
     (c"commit", commit),
     (c"rollback", rollback),
@@ -112,6 +114,8 @@ enum Show {
     Tuple(u32),
     /// Pushes all values.
     Values,
+    /// Pushes the reply's body as it is.
+    Body,
     Nothing,
 }
 
@@ -153,9 +157,17 @@ unsafe fn show_reply(
     reply: &[u8],
     show: Show,
 ) -> Result<c_int, Refused> {
-    let reply = Reply::decode(reply).map_err(ValueError::from)?;
+    let packet = reply;
+    let reply = Reply::decode(packet).map_err(ValueError::from)?;
     if let Some(failed) = failed(&reply) {
         return Err(failed.into());
+    }
+    if matches!(show, Show::Body) {
+        let mut body = packet;
+        take(&mut body).map_err(ValueError::from)?;
+        // SAFETY: As promised by the caller.
+        unsafe { push_bytes(state, body) };
+        return Ok(1);
     }
     let mut data = reply.data.unwrap_or(&[0x90]);
     let count = read_array(&mut data).map_err(ValueError::from)?;
@@ -165,7 +177,7 @@ unsafe fn show_reply(
             return Err(ValueError("the stack has no room".to_owned()).into());
         }
         match show {
-            Show::Nothing => Ok(0),
+            Show::Nothing | Show::Body => Ok(0),
             Show::Tuples(space) => {
                 lua_createtable(state, count.min(1 << 20) as c_int, 0);
                 for at in 1..=count {
@@ -351,6 +363,20 @@ unsafe extern "C-unwind" fn call(state: State) -> c_int {
         let request =
             request_of(|it: &Encoded| Request::Call(Call { name: it.text, arguments: it.get(0) }));
         ask(state, context, [2, 0, 0], request, Show::Values)
+    }
+}
+
+/// `execute(sql, parameters or nil) -> body`: that of the reply, MessagePack.
+unsafe extern "C-unwind" fn execute(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let has_bind = lua_type(state, 2) > LUA_TNIL;
+        let request = request_of(|it: &Encoded| {
+            let statement = Statement::Text(it.text);
+            Request::Execute(Execute { statement, bind: has_bind.then(|| it.get(0)) })
+        });
+        ask(state, context, [if has_bind { 2 } else { 0 }, 0, 0], request, Show::Body)
     }
 }
 

@@ -156,19 +156,16 @@ unsafe extern "C-unwind" fn set_user(state: State) -> c_int {
 /// `client() -> session, user, address` of the client whose request the fiber serves; nothing of
 /// others.
 unsafe extern "C-unwind" fn client(state: State) -> c_int {
-    // SAFETY: As for all functions that Lua calls. The text is copied; memory that runs out leaves
-    // the cell borrowed, and the machine at its end.
+    // SAFETY: As for all functions that Lua calls.
     unsafe {
         let context = Context::of(state);
         let current = context.scheduler.current();
-        match context.clients.borrow().get(&current) {
-            Some((session, user, peer)) => {
-                lua_pushnumber(state, *session as f64);
-                lua_pushnumber(state, f64::from(*user));
-                push_bytes(state, peer.as_bytes());
-                3
-            }
-            None => 0,
-        }
+        let Some((session, user, peer)) = context.clients.borrow().get(&current).cloned() else {
+            return 0;
+        };
+        lua_pushnumber(state, session as f64);
+        lua_pushnumber(state, f64::from(user));
+        push_bytes(state, peer.as_bytes());
+        3
     }
 }

@@ -62,6 +62,11 @@ fn net_box_and_sockets_are_those_of_tarantool() {
     check_transcript("client");
 }
 
+#[test]
+fn sql_from_lua_is_that_of_tarantool() {
+    check_transcript("sql");
+}
+
 /// A program that serves clients; killed when dropped.
 struct Serving {
     process: Child,
@@ -203,7 +208,7 @@ fn a_program_that_fails_says_so() {
         ("box.cfg{nosuch = 1}", 1, "unexpected option"),
         ("box.cfg{background = true}", 1, "background"),
         ("box.space.x:get(1)", 1, "Please call box.cfg{} first"),
-        ("box.cfg{} box.execute('SELECT 1')", 1, "box.execute"),
+        ("box.cfg{} box.savepoint()", 1, "box.savepoint"),
     ] {
         std::fs::write(&file, text).expect("writes");
         let mut command = Command::new(LADON);
