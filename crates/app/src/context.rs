@@ -4,7 +4,7 @@ use crate::host::{Data, Host, Ran};
 use crate::poller::Poller;
 use crate::stack::State;
 use crate::values::Types;
-use ladon_fibers::{FiberMap, Scheduler};
+use ladon_fibers::{FiberId, FiberMap, Scheduler};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::request::Request;
 use ladon_kernel::program::Failed;
@@ -40,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) seats: RefCell<FiberMap<Seat>>,
     /// The clients whose requests are being served, by fiber: number, user and address.
     pub(crate) clients: RefCell<FiberMap<(u64, u32, String)>>,
+    /// Fibers that wait at the gate; each turn they look again.
+    pub(crate) at_gate: RefCell<Vec<FiberId>>,
     /// Lua threads that are not in use, with their numbers in the registry.
     pub(crate) threads: RefCell<Vec<(State, c_int)>>,
     /// Buffers that are not in use.
@@ -65,6 +67,7 @@ impl Context {
             host: RefCell::new(host),
             seats: RefCell::default(),
             clients: RefCell::default(),
+            at_gate: RefCell::default(),
             threads: RefCell::default(),
             buffers: RefCell::default(),
             began: Instant::now(),
@@ -154,6 +157,22 @@ impl Context {
             self.give_buffer(reply);
         }
         self.seats.borrow_mut().remove(&current);
+    }
+
+    /// Waits until what the running fiber has seen and written may be shown to the world.
+    pub(crate) fn pass_gate(&self) {
+        let depends = self.seat().depends;
+        loop {
+            let has_passed = match &mut *self.data.borrow_mut() {
+                Some(data) if depends != 0 => data.has_passed(depends),
+                _ => true,
+            };
+            if has_passed {
+                return;
+            }
+            self.at_gate.borrow_mut().push(self.scheduler.current());
+            self.scheduler.wait(None);
+        }
     }
 
     /// Runs a request and waits, if it must, until it is answered. `reply` has the packet then,

@@ -27,6 +27,10 @@ pub trait Data {
     /// Called after each turn, and before the thread sleeps.
     fn settle(&mut self);
 
+    /// Whether the gate has passed a position of the log: what depends on it may leave the process.
+    /// If not, the loop is woken when it may have.
+    fn has_passed(&mut self, depends: u64) -> bool;
+
     /// The version of the spaces' definitions.
     fn schema_version(&self) -> u64;
 }

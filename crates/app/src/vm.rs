@@ -57,6 +57,7 @@ const FILES: &[(&str, &str)] = &[
     ("schema", include_str!("../lua/schema.lua")),
     ("box", include_str!("../lua/box.lua")),
     ("netbox", include_str!("../lua/netbox.lua")),
+    ("http", include_str!("../lua/http.lua")),
 ];
 
 /// The answers of one turn, which leave at its end.
@@ -126,6 +127,9 @@ impl Vm {
         self.begin(program, Rc::clone(&is_over));
         loop {
             self.take_requests();
+            for fiber in self.context.at_gate.take() {
+                self.context.scheduler.wake(fiber);
+            }
             let next = self.context.scheduler.turn(self.context.now_ns(), FIBERS_A_TURN);
             self.settle();
             if let Some(code) = self.context.exit.get() {

@@ -1,5 +1,6 @@
 //! The data, as a program's thread reaches it: an IO thread's means without sockets.
 
+use crate::positions::Positions;
 use crate::random::random_u64;
 use ladon_app::{Data, Ran};
 use ladon_engine::{Garbage, Scratch};
@@ -11,7 +12,8 @@ use ladon_kernel::node::Node;
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::rng::Rng;
 use ladon_kernel::thread_parts::ThreadParts;
-use ladon_log::{Appender, Log};
+use ladon_log::{Appender, Log, PositionWaiter};
+use ladon_record::{Gate, Lsn};
 use ladon_tarantool::{Batch, Packet, Session, Unfinished};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,6 +29,8 @@ pub struct ProgramData {
     scratch: Scratch,
     appender: Appender,
     packets: Batch,
+    /// Wakes the program when the log has come further.
+    waiter: Arc<PositionWaiter>,
     /// One for each user as which the program has asked.
     sessions: HashMap<u32, Session>,
     /// What fibers' requests have done that are not done yet.
@@ -41,6 +45,8 @@ impl ProgramData {
         let local = Local::new(thread, Arc::clone(&node.stats[thread]), Rng::new(random_u64()));
         let appender = log.appender();
         node.see_pauses(thread);
+        let shared = Arc::clone(node.shared());
+        let waiter = log.add_waiter(Arc::new(move || shared.threads[thread].wake()));
         ProgramData {
             node,
             log,
@@ -48,6 +54,7 @@ impl ProgramData {
             scratch: Scratch::default(),
             appender,
             packets: Batch::default(),
+            waiter,
             sessions: HashMap::new(),
             unfinished: HashMap::new(),
         }
@@ -133,6 +140,29 @@ impl Data for ProgramData {
         self.scratch.garbage.clear();
     }
 
+    fn has_passed(&mut self, depends: u64) -> bool {
+        let (lsn, gate) = (Lsn(depends), self.node.settings.gate());
+        self.appender.publish();
+        if Positions::of(&self.log).passed(gate, lsn) {
+            return true;
+        }
+        match gate {
+            Gate::None => true,
+            Gate::Write | Gate::EverySec => {
+                self.log.write_soon();
+                self.waiter.await_written(lsn)
+            }
+            Gate::Fsync => {
+                self.log.want_durable(lsn);
+                self.waiter.await_durable(lsn)
+            }
+            Gate::Quorum => {
+                self.log.want_committed(lsn);
+                self.waiter.await_committed(lsn)
+            }
+        }
+    }
+
     fn schema_version(&self) -> u64 {
         self.node.keyspace.spaces.version()
     }
@@ -140,6 +170,7 @@ impl Data for ProgramData {
 
 impl Drop for ProgramData {
     fn drop(&mut self) {
+        self.log.remove_waiter(&self.waiter);
         self.node.ends_running(self.local.thread);
     }
 }

@@ -27,6 +27,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"commit", commit),
     (c"rollback", rollback),
     (c"in_transaction", in_transaction),
+    (c"pass_gate", pass_gate),
     (c"schema_version", schema_version),
 ];
 
@@ -427,6 +428,16 @@ unsafe extern "C-unwind" fn in_transaction(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe { lua_pushboolean(state, c_int::from(Context::of(state).seat().in_transaction)) };
     1
+}
+
+/// `pass_gate()`: waits until what the fiber has seen and written may leave the process.
+unsafe extern "C-unwind" fn pass_gate(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        super::before_switch(state);
+        Context::of(state).pass_gate();
+    }
+    0
 }
 
 /// `schema_version() -> number`, nil before `box.cfg`.

@@ -2,6 +2,7 @@
 
 mod data;
 mod fibers;
+mod http;
 mod sockets;
 mod system;
 mod tuples;
@@ -24,8 +25,14 @@ pub(crate) unsafe fn push_all(state: State, context: *const Context) {
     // SAFETY: As promised.
     unsafe {
         lua_createtable(state, 0, 64);
-        let all =
-            [data::NATIVES, fibers::NATIVES, sockets::NATIVES, system::NATIVES, tuples::NATIVES];
+        let all = [
+            data::NATIVES,
+            fibers::NATIVES,
+            http::NATIVES,
+            sockets::NATIVES,
+            system::NATIVES,
+            tuples::NATIVES,
+        ];
         for (name, function) in all.into_iter().flatten() {
             set_function(state, name, *function, upvalue);
         }

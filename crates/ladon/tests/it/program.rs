@@ -75,9 +75,13 @@ struct Serving {
 
 impl Serving {
     fn start(dir: &Path, arguments: &[&str]) -> Serving {
+        Serving::start_program(dir, arguments, "transfers.lua")
+    }
+
+    fn start_program(dir: &Path, arguments: &[&str], name: &str) -> Serving {
         let ports = Ports::take(2).expect("ports");
         let mut command = Command::new(LADON);
-        command.arg("tarantool").args(arguments).arg(program("transfers.lua"));
+        command.arg("tarantool").args(arguments).arg(program(name));
         command.arg(ports.first().to_string()).current_dir(dir);
         let process = command.stdin(Stdio::null()).spawn().expect("starts");
         let serving = Serving { process, ports };
@@ -194,6 +198,58 @@ fn what_is_asked_of_a_program_is_bounded_and_answered_in_turn() {
         let values = answer.as_ref().expect("an answer");
         assert_eq!(number(&values[0]), at as u64);
     }
+}
+
+#[test]
+fn an_http_handler_next_to_the_data_answers_and_refuses() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let serving = Serving::start_program(dir.path(), &[], "web.lua");
+    let ask = |request: &str| {
+        let mut stream =
+            TcpStream::connect(("127.0.0.1", serving.ports.first())).expect("connects");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        stream.write_all(request.as_bytes()).expect("sends");
+        let mut reply = Vec::new();
+        stream.read_to_end(&mut reply).expect("a reply, and the connection's end");
+        String::from_utf8(reply).expect("text")
+    };
+    let close = "Host: x\r\nConnection: close\r\n";
+    for (request, status, said) in [
+        (format!("POST /put/k HTTP/1.1\r\n{close}Content-Length: 7\r\n\r\n{{\"x\":1}}"), 200, "\"key\":\"k\""),
+        (format!("GET /get/k HTTP/1.1\r\n{close}\r\n"), 200, "{\"x\":1}"),
+        (format!("HEAD /get/k HTTP/1.1\r\n{close}\r\n"), 200, "content-length: 7"),
+        (format!("GET /get/%6Bx HTTP/1.1\r\n{close}\r\n"), 404, "no such key"),
+        (format!("GET /nosuch HTTP/1.1\r\n{close}\r\n"), 404, ""),
+        (format!("DELETE /put/k HTTP/1.1\r\n{close}\r\n"), 405, ""),
+        (format!("GET /fail HTTP/1.1\r\n{close}\r\n"), 500, "on purpose"),
+        (format!("GET /stream HTTP/1.1\r\n{close}\r\n"), 200, "6\r\npart2\n\r\n0\r\n\r\n"),
+        (
+            format!("POST /echo HTTP/1.1\r\n{close}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"),
+            200,
+            "\"body\":\"abcde\"",
+        ),
+        // Two requests in one piece.
+        (format!("GET /count HTTP/1.1\r\nHost: x\r\n\r\nGET /get/k HTTP/1.1\r\n{close}\r\n"), 200, "{\"x\":1}"),
+        ("GET /count HTTP/1.0\r\n\r\n".to_owned(), 200, "1"),
+        // What could be read in two ways, and what is too much.
+        ("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(), 400, ""),
+        ("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".to_owned(), 400, ""),
+        ("GET /count HTTP/1.1\nHost: x\n\n".to_owned(), 400, ""),
+        ("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n".to_owned(), 413, ""),
+        (format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(5000)), 431, ""),
+        ("nonsense\r\n\r\n".to_owned(), 400, ""),
+    ] {
+        let reply = ask(&request);
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {reply}");
+        assert!(reply.contains(said), "{request}: {reply}");
+    }
+    drop(serving);
+    let again = Serving::start_program(dir.path(), &[], "web.lua");
+    let mut stream = TcpStream::connect(("127.0.0.1", again.ports.first())).expect("connects");
+    stream.write_all(format!("GET /get/k HTTP/1.1\r\n{close}\r\n").as_bytes()).expect("sends");
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).expect("a reply");
+    assert!(reply.ends_with("{\"x\":1}"), "what was answered is there after kill -9: {reply}");
 }
 
 #[test]
