@@ -94,8 +94,8 @@ impl Running<'_, '_> {
             asker: Arc::clone(&asked) as Arc<dyn Asker>,
         };
         if program.ask(request).is_err() {
-            // It has as many as it may have: this one waits for its turn.
-            return Err(Ended::Again(Flow::GoesOn));
+            // It has as many as it may have: this one asks again in a moment.
+            return Err(Ended::Again(Flow::AwaitsCommit));
         }
         self.session.asked = Some(asked);
         Err(Ended::Again(Flow::AwaitsProgram))

@@ -105,7 +105,12 @@ impl ProgramHost {
                 wanted.settings.push((name.to_owned(), value));
             }
         }
-        cli::load_with(&self.matches, &wanted.settings).map(|(settings, _)| settings).map_err(text)
+        let (settings, _) = cli::load_with(&self.matches, &wanted.settings).map_err(text)?;
+        if settings.cluster_enabled() {
+            // A member's data may be exchanged for the cluster's, which a program does not expect.
+            return Err("a program cannot run in a member of a cluster yet".to_owned());
+        }
+        Ok(settings)
     }
 
     fn spawn(&self, settings: Arc<Settings>, supervisor: Supervisor) -> Result<(), String> {
