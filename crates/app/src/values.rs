@@ -8,8 +8,8 @@
 //!   another extension -> an error
 //! ```
 //!
-//! What a cdata is, its type's number says, which LuaJIT keeps in front of it; [`Types::check`]
-//! finds out at the start whether this is so.
+//! What a cdata is, its type's number says, which LuaJIT keeps in front of it; `set_types` of
+//! `natives/system.rs` finds out at the start whether this is so.
 
 use crate::stack::{LUA_TCDATA, State, bytes, push_bytes};
 use ladon_msgpack::{Value, read, write};
