@@ -128,11 +128,14 @@ fn both_answer_the_same() {
     for line in REQUESTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let key = "k".repeat(251);
         let request = format!("{line}\r\n").replace('|', "\r\n").replace("LONGKEY", &key);
+        if line.starts_with("lru_crawler") || line.starts_with("watch") {
+            // The crawler's thread may keep the connection, or what it has read on it: each order
+            // has new ones. What earlier requests have left unread does not count then.
+            (ours, theirs) = (node.connect(), Memcached::connect(real.ports.first()));
+        }
         let our_reply = ours.ask(request.replace("VERSION", &our_version));
         let asked = request.replace("VERSION", &their_version);
         let their_reply = match line.starts_with("lru_crawler metadump") {
-            // The crawler's thread gives the connection back with what it has read, and nobody looks
-            // at that before more comes.
             true => {
                 theirs.send(asked);
                 let first = String::from_utf8(theirs.until(b"\r\n")).expect("text");
@@ -142,7 +145,7 @@ fn both_answer_the_same() {
                 } else {
                     String::new()
                 };
-                first + &rest + &theirs.ask("")
+                first + &rest
             }
             false => theirs.ask(asked),
         };
