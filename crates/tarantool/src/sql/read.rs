@@ -1,16 +1,12 @@
 //! SELECT.
 
-use super::aside::{Aside, unwanted};
 use super::reply;
 use crate::statements::{Ended, Running, Seen, check_read};
-use ladon_kernel::background::CannotBegin;
-use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_space::{BoxError, IndexDef, IteratorType, Space};
 use ladon_sql::{Budget, Prepared, Session, Spaces, Value, is_interrupted};
 use ladon_system_spaces as system;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Steps that a statement may take while it holds a lock: some ten microseconds.
 pub(super) const LOCKED_STEPS_MAX: u64 = 256;
@@ -59,7 +55,7 @@ impl Running<'_, '_> {
     ) -> Result<(), Ended> {
         let metadata = self.sql_metadata(prepared, &values);
         let found = match self.session.sql_aside.take() {
-            Some(aside) => self.rows_from_aside(aside)?,
+            Some(aside) => self.made_aside(aside)?,
             None => self.rows_at_once(prepared, values)?,
         };
         self.session.sql.row_count = 0;
@@ -113,33 +109,10 @@ impl Running<'_, '_> {
             found => return Ok(found?),
         }
         let prepared = Arc::clone(prepared);
-        let run = move |is_unwanted: super::aside::IsUnwanted| {
-            let stops = move || is_unwanted.load(Relaxed).then(unwanted);
-            let budget = Budget::new(u64::MAX, BYTES_MAX, Box::new(stops));
+        self.go_on_aside(move |budget| {
             let borrowed: Vec<&Space> = copies.iter().collect();
-            rows(&prepared, &borrowed, &values, session, &budget)
-        };
-        match Aside::begin(self.thread.node, run) {
-            Ok(aside) => self.session.sql_aside = Some(aside),
-            // A thread is free in a moment.
-            Err(CannotBegin::TooMany(_)) if !self.session.has_left => {}
-            Err(CannotBegin::TooMany(_)) => return Err(crate::error::client_has_left().into()),
-            Err(CannotBegin::Thread(why)) => {
-                let message = format!("a long statement needs a thread: {why}");
-                return Err(crate::error::illegal(&message).into());
-            }
-        }
-        Err(Ended::Again(Flow::AwaitsCommit))
-    }
-
-    fn rows_from_aside(&mut self, aside: Aside) -> Result<Rows, Ended> {
-        match aside.take::<Result<Rows, BoxError>>() {
-            Some(made) => Ok(made?),
-            None => {
-                self.session.sql_aside = Some(aside);
-                Err(Ended::Again(Flow::AwaitsCommit))
-            }
-        }
+            rows(&prepared, &borrowed, &values, session, budget)
+        })
     }
 
     /// Copies of spaces, as they are at one moment; as its transaction sees them, in a stream. The

@@ -4,20 +4,17 @@
 //! locks of its spaces. If that would take long, it does so in a transaction of its own on copies,
 //! whose commit finds conflicts; then it runs again.
 
-use super::aside::{Aside, unwanted};
-use super::read::{BYTES_MAX, LOCKED_STEPS_MAX, QUICK_STEPS_MAX, budget};
+use super::read::{LOCKED_STEPS_MAX, QUICK_STEPS_MAX, budget};
 use crate::access::Rights;
 use crate::error;
 use crate::statements::{Ended, Running, Seen, check_filler, check_read, check_write, puts, with};
 use ladon_engine::{Commit, CommitPace, Interactive, Scratch, SpaceTx};
-use ladon_kernel::background::CannotBegin;
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_space::{BoxError, ErrorCode, SequenceDef, Space, SpaceSequence, Statement, Written};
 use ladon_sql::{Budget, Changes, Done, Prepared, Session, Spaces, Value, Writer, is_interrupted};
 use ladon_system_spaces as system;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// `ER_TRANSACTION_CONFLICT`.
 const TRANSACTION_CONFLICT: ErrorCode = ErrorCode(97);
@@ -212,7 +209,7 @@ impl Running<'_, '_> {
         values: Vec<Value>,
     ) -> Result<Done, Ended> {
         let changes = match self.session.sql_aside.take() {
-            Some(aside) => self.changes_from_aside(aside)?,
+            Some(aside) => self.made_aside(aside)?,
             None => {
                 let copies = self.copies(prepared.spaces())?;
                 self.computed(prepared, copies, values)?
@@ -242,32 +239,10 @@ impl Running<'_, '_> {
             found => return Ok(found?),
         }
         let prepared = Arc::clone(prepared);
-        let run = move |is_unwanted: super::aside::IsUnwanted| {
-            let stops = move || is_unwanted.load(Relaxed).then(unwanted);
-            let budget = Budget::new(u64::MAX, BYTES_MAX, Box::new(stops));
+        self.go_on_aside(move |budget| {
             let borrowed: Vec<&Space> = copies.iter().collect();
-            changes(&prepared, &borrowed, &values, session, &budget)
-        };
-        match Aside::begin(self.thread.node, run) {
-            Ok(aside) => self.session.sql_aside = Some(aside),
-            Err(CannotBegin::TooMany(_)) if !self.session.has_left => {}
-            Err(CannotBegin::TooMany(_)) => return Err(error::client_has_left().into()),
-            Err(CannotBegin::Thread(why)) => {
-                let message = format!("a long statement needs a thread: {why}");
-                return Err(error::illegal(&message).into());
-            }
-        }
-        Err(Ended::Again(Flow::AwaitsCommit))
-    }
-
-    fn changes_from_aside(&mut self, aside: Aside) -> Result<Changes, Ended> {
-        match aside.take::<Result<Changes, BoxError>>() {
-            Some(made) => Ok(made?),
-            None => {
-                self.session.sql_aside = Some(aside);
-                Err(Ended::Again(Flow::AwaitsCommit))
-            }
-        }
+            changes(&prepared, &borrowed, &values, session, budget)
+        })
     }
 
     /// Runs the statement in a transaction of its own, and commits that; after a conflict, again.
@@ -311,7 +286,7 @@ impl Running<'_, '_> {
         values: Vec<Value>,
     ) -> Result<(), Ended> {
         let changes = match self.session.sql_aside.take() {
-            Some(aside) => self.changes_from_aside(aside)?,
+            Some(aside) => self.made_aside(aside)?,
             None => {
                 let node = self.thread.node;
                 let mut copies = Vec::new();
