@@ -20,6 +20,7 @@ mod client_memory;
 mod configured_users;
 mod connection;
 mod console_door;
+mod counters;
 mod dialect;
 pub mod dropper;
 mod durability;

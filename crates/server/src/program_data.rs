@@ -1,5 +1,6 @@
 //! The data, as a program's thread reaches it: an IO thread's means without sockets.
 
+use crate::counters;
 use crate::positions::Positions;
 use crate::random::random_u64;
 use ladon_app::{Data, Ran};
@@ -129,14 +130,7 @@ impl Data for ProgramData {
         for answer in std::mem::take(&mut self.local.answers) {
             self.node.threads[answer.thread].send(Message::Answer(answer));
         }
-        let counters = std::mem::take(&mut self.scratch.counters);
-        let stats = &self.local.stats;
-        stats.keyspace_hits.add(counters.hits);
-        stats.keyspace_misses.add(counters.misses);
-        stats.expired_keys.add(counters.expired);
-        stats.evicted_keys.add(counters.evicted);
-        stats.expired_subkeys.add(counters.expired_elements);
-        self.node.keyspace.add_used_bytes(counters.bytes_delta);
+        counters::settle(&self.node, &self.local.stats, &mut self.scratch);
         self.scratch.garbage.clear();
     }
 

@@ -53,6 +53,7 @@ use crate::aside::{Aside, Task};
 use crate::batch::Batch;
 use crate::client_memory::ClientMemory;
 use crate::connection::Connection;
+use crate::counters;
 use crate::dropper::Dropper;
 use crate::positions::Positions;
 use crate::queues::Queues;
@@ -474,14 +475,7 @@ impl Worker {
     }
 
     fn settle_counters(&mut self) {
-        let counters = std::mem::take(&mut self.bench.scratch.counters);
-        let stats = &self.bench.local.stats;
-        stats.keyspace_hits.add(counters.hits);
-        stats.keyspace_misses.add(counters.misses);
-        stats.expired_keys.add(counters.expired);
-        stats.evicted_keys.add(counters.evicted);
-        stats.expired_subkeys.add(counters.expired_elements);
-        self.node.keyspace.add_used_bytes(counters.bytes_delta);
+        counters::settle(&self.node, &self.bench.local.stats, &mut self.bench.scratch);
         if !self.bench.scratch.garbage.is_empty() {
             let garbage = std::mem::take(&mut self.bench.scratch.garbage);
             if let Some(dropper) = &self.dropper {
