@@ -9,20 +9,14 @@ struct error { uint32_t number; };
 
 local registry = debug.getregistry()
 registry['ladon.globals'] = _G
-local null = registry['ladon.null'] or ffi.cast('void *', 0)
-registry['ladon.null'] = null
+-- `box.NULL` is made with the modules that need no box.
+local null = registry['ladon.null']
 -- How tables that came as arrays and maps are shown.
 registry['ladon.seq'] = {__serialize = 'seq'}
 registry['ladon.map'] = {__serialize = 'map'}
 
-local int64, uint64 = ffi.typeof('int64_t'), ffi.typeof('uint64_t')
 local tuple = ffi.typeof('struct tuple')
-local function number_of(ctype)
-    return tonumber(ctype)
-end
-ladon.set_types(
-    number_of(int64), number_of(uint64), number_of(ffi.typeof('void *')), number_of(tuple),
-    int64, uint64, tuple, null, int64(1), uint64(1), tuple(1))
+ladon.set_tuple_type(tonumber(tuple), tuple, tuple(1))
 
 ladon.null = null
 ladon.tuple_type = tuple

@@ -209,7 +209,7 @@ end
 for _, name in ipairs({'on_replace', 'before_replace', 'create_check_constraint', 'run_triggers'}) do
     ladon.space_methods[name] = absent('space:' .. name)
 end
-for _, name in ipairs({'on_connect', 'on_disconnect', 'on_auth', 'on_access_denied', 'push'}) do
+for _, name in ipairs({'on_connect', 'on_disconnect', 'on_auth', 'on_access_denied', 'push', 'sync', 'fd'}) do
     box.session[name] = absent('box.session.' .. name)
 end
 
@@ -309,24 +309,23 @@ box.runtime = {
     end,
 }
 
+-- Waits until the server takes writes, or takes none.
+local function wait_until(is_read_only, timeout)
+    local stop = timeout and ladon.clock(1) + timeout
+    while box.info.ro ~= is_read_only do
+        if stop and ladon.clock(1) >= stop then
+            box.error(box.error.TIMEOUT)
+        end
+        ladon.fiber_wait(0.01)
+    end
+end
+
 box.ctl = {
     wait_rw = function(timeout)
-        local stop = timeout and ladon.clock(1) + timeout
-        while box.info.ro do
-            if stop and ladon.clock(1) >= stop then
-                box.error(box.error.TIMEOUT)
-            end
-            ladon.fiber_wait(0.01)
-        end
+        wait_until(false, timeout)
     end,
     wait_ro = function(timeout)
-        local stop = timeout and ladon.clock(1) + timeout
-        while not box.info.ro do
-            if stop and ladon.clock(1) >= stop then
-                box.error(box.error.TIMEOUT)
-            end
-            ladon.fiber_wait(0.01)
-        end
+        wait_until(true, timeout)
     end,
     on_shutdown = absent('box.ctl.on_shutdown'),
     on_schema_init = absent('box.ctl.on_schema_init'),

@@ -211,7 +211,6 @@ function fiber.info(options)
     for number, object in pairs(alive) do
         shown[number] = {
             fid = number, name = object.label, csw = ladon.switches(number),
-            memory = {total = 516472, used = 0}, backtrace = {},
         }
     end
     return shown

@@ -50,7 +50,10 @@ function session.id()
 end
 
 function session.exists(id)
-    return session.id() == id or id == 1
+    if id == session.id() then
+        return true
+    end
+    box.error(box.error.UNSUPPORTED, 'Ladon', "box.session.exists of another client's session")
 end
 
 function session.uid()
@@ -77,14 +80,6 @@ end
 function session.peer()
     local _, _, peer = ladon.client()
     return peer
-end
-
-function session.sync()
-    return 0
-end
-
-function session.fd()
-    return -1
 end
 
 function session.su(name, func, ...)

@@ -292,8 +292,8 @@ function socket.tcp_server(host, port, options, timeout)
     return server, server:name()
 end
 
-function socket.getaddrinfo(host, port)
-    return {shown_name(host, tonumber(port) or port)}
+function socket.getaddrinfo()
+    box.error(box.error.UNSUPPORTED, 'Ladon', 'socket.getaddrinfo')
 end
 
 function socket.iowait(fd, mode, timeout)

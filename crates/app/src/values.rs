@@ -8,10 +8,11 @@
 //!   another extension -> an error
 //! ```
 //!
-//! What a cdata is, its type's number says, which LuaJIT keeps in front of it; `set_types` of
+//! What a cdata is, its type's number says, which LuaJIT keeps in front of it; `set_tuple_type` of
 //! `natives/system.rs` finds out at the start whether this is so.
 
 use crate::stack::{LUA_TCDATA, State, bytes, push_bytes};
+use ladon_modules::Integer;
 use ladon_msgpack::{Value, read, write};
 use mlua::ffi::*;
 use std::ffi::c_int;
@@ -21,24 +22,17 @@ const EXT_DECIMAL: i8 = 1;
 const EXT_UUID: i8 = 2;
 /// Levels of tables in tables, and of arrays in arrays.
 const DEPTH_MAX: u32 = 128;
-/// Whole numbers up to this are numbers, as they are exact.
-const NUMBER_MAX: u64 = 100_000_000_000_000 - 1;
 /// An array with this many places is never too sparse,
 const SPARSE_SAFE: u64 = 10;
 /// and one with at most this many places for an element is not.
 const SPARSE_RATIO: u64 = 2;
 
-/// The numbers of the types of cdata, and the registry's numbers of what makes them.
+/// The number of the tuples' type of cdata, and the registry's number of what makes them. Other types are
+/// those of `ladon-modules`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Types {
-    pub(crate) int64: u16,
-    pub(crate) uint64: u16,
-    pub(crate) pointer: u16,
     pub(crate) tuple: u16,
-    pub(crate) make_int64: c_int,
-    pub(crate) make_uint64: c_int,
     pub(crate) make_tuple: c_int,
-    pub(crate) null: c_int,
 }
 
 /// A tuple as Lua has it: `struct tuple` of `box.lua`.
@@ -105,54 +99,6 @@ impl Types {
         }
     }
 
-    /// Pushes `box.NULL`.
-    ///
-    /// # Safety
-    /// As for [`crate::stack`].
-    pub(crate) unsafe fn push_null(&self, state: State) {
-        // SAFETY: As promised.
-        unsafe { lua_rawgeti_(state, LUA_REGISTRYINDEX, self.null) };
-    }
-
-    unsafe fn push_bits(&self, state: State, make: c_int, bits: u64) {
-        // SAFETY: As promised by the callers; what is made has eight bytes.
-        unsafe {
-            lua_rawgeti_(state, LUA_REGISTRYINDEX, make);
-            lua_call(state, 0, 1);
-            lua_topointer(state, -1).cast_mut().cast::<u64>().write(bits);
-        }
-    }
-
-    /// Pushes an integer.
-    ///
-    /// # Safety
-    /// As for [`crate::stack`].
-    pub(crate) unsafe fn push_uint(&self, state: State, value: u64) {
-        // SAFETY: As promised.
-        unsafe {
-            if value <= NUMBER_MAX {
-                lua_pushnumber(state, value as f64);
-            } else {
-                self.push_bits(state, self.make_uint64, value);
-            }
-        }
-    }
-
-    /// Pushes an integer.
-    ///
-    /// # Safety
-    /// As for [`crate::stack`].
-    pub(crate) unsafe fn push_int(&self, state: State, value: i64) {
-        // SAFETY: As promised.
-        unsafe {
-            if value.unsigned_abs() <= NUMBER_MAX {
-                lua_pushnumber(state, value as f64);
-            } else {
-                self.push_bits(state, self.make_int64, value.cast_unsigned());
-            }
-        }
-    }
-
     /// Pushes the next value of `input`.
     ///
     /// # Errors
@@ -177,10 +123,10 @@ impl Types {
                 return Err(ValueError("the value is nested too deeply".to_owned()));
             }
             match read(input)? {
-                Value::Nil => self.push_null(state),
+                Value::Nil => ladon_modules::push_null(state),
                 Value::Bool(value) => lua_pushboolean(state, c_int::from(value)),
-                Value::Uint(value) => self.push_uint(state, value),
-                Value::Int(value) => self.push_int(state, value),
+                Value::Uint(value) => ladon_modules::push_u64(state, value),
+                Value::Int(value) => ladon_modules::push_i64(state, value),
                 Value::Float(value) => lua_pushnumber(state, f64::from(value)),
                 Value::Double(value) => lua_pushnumber(state, value),
                 Value::Str(value) | Value::Bin(value) => push_bytes(state, value),
@@ -313,14 +259,13 @@ impl Types {
     ) -> Result<(), ValueError> {
         // SAFETY: As promised by the caller: a cdata of these types has these bytes.
         unsafe {
-            let kind = ctype(state, index);
-            let at = lua_topointer(state, index);
-            if kind == self.uint64 {
-                write::uint(out, at.cast::<u64>().read());
-            } else if kind == self.int64 {
-                write::int(out, at.cast::<i64>().read());
-            } else if kind == self.pointer && at.cast::<usize>().read() == 0 {
+            if ladon_modules::is_null(state, index) {
                 write::nil(out);
+            } else if let Some(integer) = ladon_modules::cdata_integer(state, index) {
+                match integer {
+                    Integer::Signed(value) => write::int(out, value),
+                    Integer::Unsigned(value) => write::uint(out, value),
+                }
             } else if let Some((data, _)) = self.tuple(state, index) {
                 out.extend_from_slice(data);
             } else {

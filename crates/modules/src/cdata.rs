@@ -260,8 +260,10 @@ pub(crate) unsafe fn push_null(state: State) {
 
 /// A number with 64 bits, as arguments have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Integer {
+pub enum Integer {
+    /// Of a signed type.
     Signed(i64),
+    /// Of an unsigned type.
     Unsigned(u64),
 }
 
@@ -272,6 +274,14 @@ pub(crate) unsafe fn integer(state: State, index: c_int) -> Option<Integer> {
         if lua_type(state, index) == LUA_TNUMBER {
             return whole(lua_tonumber(state, index));
         }
+        integer_of_cdata(state, index)
+    }
+}
+
+/// The integer at `index`, if it is a cdata of an integer type.
+pub(crate) unsafe fn integer_of_cdata(state: State, index: c_int) -> Option<Integer> {
+    // SAFETY: As for the module; the payload has the type that was found.
+    unsafe {
         let (found, payload) = look(state, types(state), index)?;
         Some(match found {
             Type::Int8 => Integer::Signed(payload.cast::<i8>().read().into()),

@@ -34,6 +34,7 @@ mod tarantool;
 mod uuid;
 mod yaml;
 
+pub use cdata::Integer;
 pub use decimal::{PAYLOAD_BYTES_MAX, decimal_to_payload, push_decimal_payload};
 pub use log::{LogRecord, LogSink, set_log};
 pub use table::{Module, extend, module_names, preload};
@@ -49,6 +50,33 @@ use std::ffi::c_int;
 pub unsafe fn is_null(state: *mut lua_State, index: c_int) -> bool {
     // SAFETY: As promised.
     unsafe { cdata::is_null(state, index) }
+}
+
+/// The integer of 64 bits at `index`, if there is a cdata of an integer type.
+///
+/// # Safety
+/// As for [`is_null`].
+pub unsafe fn cdata_integer(state: *mut lua_State, index: c_int) -> Option<Integer> {
+    // SAFETY: As promised.
+    unsafe { cdata::integer_of_cdata(state, index) }
+}
+
+/// Pushes an integer: a number as far as numbers are exact for certain, else a `uint64_t`.
+///
+/// # Safety
+/// As for [`push_null`]. May raise an error of Lua.
+pub unsafe fn push_u64(state: *mut lua_State, value: u64) {
+    // SAFETY: As promised.
+    unsafe { cdata::push_u64(state, value) }
+}
+
+/// Pushes an integer: a number as far as numbers are exact for certain, else an `int64_t`.
+///
+/// # Safety
+/// As for [`push_null`]. May raise an error of Lua.
+pub unsafe fn push_i64(state: *mut lua_State, value: i64) {
+    // SAFETY: As promised.
+    unsafe { cdata::push_i64(state, value) }
 }
 
 /// Pushes `box.NULL`, which is the same value each time.

@@ -68,6 +68,23 @@ fn addresses(host: &str, port: &str) -> io::Result<Vec<SockAddr>> {
     Ok(all.into_iter().map(SockAddr::from).collect())
 }
 
+/// A socket at the first address where it can be made to do what it is for; else the last error.
+fn at_first(
+    host: &str,
+    port: &str,
+    begin: impl Fn(&Socket, &SockAddr) -> io::Result<()>,
+) -> io::Result<Socket> {
+    let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
+    for address in addresses(host, port)? {
+        let socket = Socket::new(address.domain(), Type::STREAM, None)?;
+        match begin(&socket, &address) {
+            Ok(()) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
 /// The two texts that a socket's address has.
 unsafe fn address_of<'a>(state: State) -> (std::borrow::Cow<'a, str>, std::borrow::Cow<'a, str>) {
     // SAFETY: As promised by the caller; the texts stay on the stack.
@@ -101,18 +118,13 @@ unsafe fn adopt(state: State, made: io::Result<Socket>) -> c_int {
 /// `sock_listen(host, port) -> fd`.
 unsafe extern "C-unwind" fn listen(state: State) -> c_int {
     fn made(host: &str, port: &str) -> io::Result<Socket> {
-        let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
-        for address in addresses(host, port)? {
-            let socket = Socket::new(address.domain(), Type::STREAM, None)?;
+        at_first(host, port, |socket, address| {
             if address.domain() != Domain::UNIX {
                 socket.set_reuse_address(true)?;
             }
-            match socket.bind(&address).and_then(|()| socket.listen(BACKLOG)) {
-                Ok(()) => return Ok(socket),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+            socket.bind(address)?;
+            socket.listen(BACKLOG)
+        })
     }
     // SAFETY: As for all functions that Lua calls.
     unsafe {
@@ -128,20 +140,16 @@ unsafe extern "C-unwind" fn listen(state: State) -> c_int {
 /// at once: a program that must not wait for them uses addresses.
 unsafe extern "C-unwind" fn connect(state: State) -> c_int {
     fn made(host: &str, port: &str) -> io::Result<Socket> {
-        let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
-        for address in addresses(host, port)? {
-            let socket = Socket::new(address.domain(), Type::STREAM, None)?;
+        at_first(host, port, |socket, address| {
             socket.set_nonblocking(true)?;
             if address.domain() != Domain::UNIX {
                 socket.set_tcp_nodelay(true)?;
             }
-            match socket.connect(&address) {
-                Ok(()) => return Ok(socket),
-                Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => return Ok(socket),
-                Err(error) => last = error,
+            match socket.connect(address) {
+                Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+                done => done,
             }
-        }
-        Err(last)
+        })
     }
     // SAFETY: As for all functions that Lua calls.
     unsafe {

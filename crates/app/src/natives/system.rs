@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::host::Setting;
 use crate::memory::Memory;
 use crate::stack::{State, bytes, push_bytes};
+use crate::values::Types;
 use ladon_iproto::auth::{StoredPassword, scramble};
 use ladon_iproto::greeting;
 use mlua::ffi::*;
@@ -21,7 +22,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"pid", pid),
     (c"memory", memory),
     (c"memory_max", memory_max),
-    (c"set_types", set_types),
+    (c"set_tuple_type", set_tuple_type),
 ];
 
 /// `clock(number) -> seconds` of one of the system's clocks (`clock_gettime(2)`).
@@ -172,31 +173,19 @@ unsafe fn memory_of(state: State) -> *const Memory {
     of.cast()
 }
 
-/// `set_types(int64, uint64, pointer, tuple, makers...)`: the types of cdata by their numbers, and
-/// what makes them.
-unsafe extern "C-unwind" fn set_types(state: State) -> c_int {
+/// `set_tuple_type(number, maker, a tuple)`: the tuples' type of cdata, and what makes them.
+unsafe extern "C-unwind" fn set_tuple_type(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let context = Context::of(state);
-        let mut types = context.types.get();
-        let number = |index| lua_tonumber(state, index) as u16;
-        (types.int64, types.uint64) = (number(1), number(2));
-        (types.pointer, types.tuple) = (number(3), number(4));
-        let keep = |index| {
-            lua_pushvalue(state, index);
-            luaL_ref(state, LUA_REGISTRYINDEX)
-        };
-        types.make_int64 = keep(5);
-        types.make_uint64 = keep(6);
-        types.make_tuple = keep(7);
-        types.null = keep(8);
+        let tuple = lua_tonumber(state, 1) as u16;
         // What LuaJIT keeps in front of a cdata is its type's number, as `values.rs` believes.
-        for (index, kind) in [(9, types.int64), (10, types.uint64), (11, types.tuple)] {
-            if crate::values::ctype(state, index) != kind {
-                return raise_text(state, "this LuaJIT keeps the types of cdata elsewhere".into());
-            }
+        if crate::values::ctype(state, 3) != tuple {
+            return raise_text(state, "this LuaJIT keeps the types of cdata elsewhere".into());
         }
-        context.types.set(types);
+        lua_pushvalue(state, 2);
+        let make_tuple = luaL_ref(state, LUA_REGISTRYINDEX);
+        context.types.set(Types { tuple, make_tuple });
     }
     0
 }
