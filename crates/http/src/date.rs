@@ -1,5 +1,6 @@
 //! The text of the header `Date` (RFC 9110, section 5.6.7).
 
+use ladon_platform::calendar::civil_date;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
@@ -28,19 +29,10 @@ impl Date {
     }
 }
 
-/// A moment in seconds of unix time. The calendar is counted in eras of 400 years from the first of
-/// March of the year zero (Hinnant, "chrono-compatible low-level date algorithms").
+/// A moment in seconds of unix time.
 fn text_of(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (year, month, day) = civil_date(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     let (name, month) = (DAYS[(days % 7) as usize], MONTHS[month as usize - 1]);
     format!("{name}, {day:02} {month} {year} {hour:02}:{minute:02}:{second:02} GMT")

@@ -1,5 +1,6 @@
 //! Bytes and times as a person reads them.
 
+use ladon_platform::calendar::civil_date;
 use std::fmt;
 
 /// Bytes in quotes, everything unusual escaped as in redis-cli; cut after `bytes_max`.
@@ -26,28 +27,12 @@ pub struct Time(pub u64);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil(self.0 / 86_400_000);
+        let (year, month, day) = civil_date(self.0 / 86_400_000);
         let ms = self.0 % 86_400_000;
         let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
         write!(f, ".{:03}Z", ms % 1000)
     }
-}
-
-/// Year, month and day of a count of days since 1970-01-01 (proleptic Gregorian).
-fn civil(days: u64) -> (u64, u64, u64) {
-    // Counted in years that begin in March, so that the leap day comes last.
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! **Architecture invariant:** everything that touches time or files goes through [`Clock`] and
 //! [`Disk`]; nothing above this crate calls `std::time` or `std::fs` for data.
 
+pub mod calendar;
 pub mod clock;
 pub mod disk;
 pub mod linux;
