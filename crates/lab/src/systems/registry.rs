@@ -4,8 +4,8 @@ use super::program_paths::ProgramPaths;
 use super::system::{Missing, Program, System};
 use super::web::Web;
 use super::{
-    bare_loop, hazelcast, ladon, ladon_http, ladon_iproto, ladon_memcached, memcached, redis,
-    tarantool, untried, voltdb,
+    bare_loop, hazelcast, ladon, ladon_iproto, ladon_speaking, memcached, redis, tarantool,
+    untried, voltdb,
 };
 
 /// All of them.
@@ -13,7 +13,7 @@ pub static ALL: &[&dyn System] = &[
     &ladon::Ladon,
     &ladon_iproto::TREE,
     &ladon_iproto::HASH,
-    &ladon_memcached::LadonMemcached,
+    &ladon_speaking::MEMCACHED,
     &redis::REDIS,
     &redis::REDIS_8,
     &redis::VALKEY,
@@ -25,7 +25,7 @@ pub static ALL: &[&dyn System] = &[
     &tarantool::TARANTOOL_HASH,
     &memcached::Memcached,
     &hazelcast::Hazelcast,
-    &ladon_http::LadonHttp,
+    &ladon_speaking::HTTP,
     &Web::GoLevelDb,
     &Web::GoTarantool,
     &Web::GoLadon,
