@@ -430,8 +430,8 @@ fn change(commands: &mut Commands, key: &[u8], name: &str, value: &Value) -> Res
         object.ok_or_else(|| wrong(&format!("{name} takes an object of some members")))
     };
     let (command, rest): (&[u8], Vec<Vec<u8>>) = match name {
-        "incr" => (b"INCRBY", vec![plain()?]),
-        "incrbyfloat" => (b"INCRBYFLOAT", vec![plain()?]),
+        "incr" => (b"INCRBY", vec![step(name, value)?]),
+        "incrbyfloat" => (b"INCRBYFLOAT", vec![step(name, value)?]),
         "append" => (b"APPEND", vec![plain()?]),
         "set" => (b"HSET", pairs(object()?)?),
         "unset" => (b"HDEL", list()?),
@@ -455,6 +455,17 @@ fn change(commands: &mut Commands, key: &[u8], name: &str, value: &Value) -> Res
     };
     add(commands, &[command, key], &rest);
     Ok(())
+}
+
+/// A number, or one of JSON's in a string: for clients whose own numbers have 53 bits.
+fn step(name: &str, value: &Value) -> Result<Vec<u8>, Refused> {
+    let is_number = match value {
+        Value::Number(_) => true,
+        Value::String(text) => serde_json::from_str::<serde_json::Number>(text).is_ok(),
+        _ => false,
+    };
+    let text = scalar(value).filter(|_| is_number);
+    text.ok_or_else(|| wrong(&format!("{name} takes a number")))
 }
 
 /// The digest that an `ETag` has.
@@ -508,6 +519,9 @@ mod tests {
     fn patches_become_transactions() {
         let patch = |body: &str| text(&patch(b"k", body.as_bytes()));
         assert_eq!(patch(r#"{"ttl":1.5,"incr":2}"#), "MULTI; INCRBY k 2; PEXPIRE k 1500; EXEC");
+        let long = r#"{"incr":"9007199254740993"}"#;
+        assert_eq!(patch(long), "MULTI; INCRBY k 9007199254740993; EXEC");
+        assert_eq!(patch(r#"{"incrbyfloat":-1e-3}"#), "MULTI; INCRBYFLOAT k -0.001; EXEC");
         assert_eq!(patch(r#"{"unshift":["a","b"]}"#), "MULTI; LPUSH k b a; EXEC");
         assert_eq!(patch(r#"{"ttl":null}"#), "MULTI; PERSIST k; EXEC");
         assert_eq!(
@@ -518,6 +532,9 @@ mod tests {
             "{}",
             "[]",
             r#"{"incr":{}}"#,
+            r#"{"incr":"x"}"#,
+            r#"{"incrbyfloat":"nan"}"#,
+            r#"{"incrbyfloat":true}"#,
             r#"{"push":[]}"#,
             r#"{"x":1}"#,
             r#"{"ttl":0}"#,

@@ -182,14 +182,19 @@ fn key_path() -> Value {
     })
 }
 
+/// Numbers in strings.
+const JSON_INTEGER: &str = "^-?(0|[1-9][0-9]*)$";
+const JSON_NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$";
+
 fn patch_schema() -> Value {
     let one = json!({"type": ["string", "number", "boolean"]});
     let some = json!({"type": "array", "minItems": 1, "items": one});
     let object = json!({"type": "object", "minProperties": 1, "additionalProperties": one});
     json!({
         "type": "object", "minProperties": 1, "additionalProperties": false, "properties": {
-            "incr": {"type": "integer"}, "incrbyfloat": {"type": "number"}, "append": one,
-            "set": object, "unset": some, "push": some, "unshift": some, "add": some,
+            "incr": {"type": ["integer", "string"], "pattern": JSON_INTEGER},
+            "incrbyfloat": {"type": ["number", "string"], "pattern": JSON_NUMBER},
+            "append": one, "set": object, "unset": some, "push": some, "unshift": some, "add": some,
             "remove": some, "scores": {"type": "object", "minProperties": 1,
                 "additionalProperties": {"type": ["number", "string"]}},
             "remove_scored": some,
