@@ -95,7 +95,7 @@ fn outcome(arguments: Arguments) -> Result<String, String> {
     Ok(format!(
         "seed {seed}: {} rounds in {:.1} s, {} kills, {} orderly stops, {} acknowledged operations, \
          {} elements handed over, {} transfers between accounts ({} met another or a definition), \
-         {} definitions: none lost, none half there",
+         {} definitions, {} increments by memcached's protocol, {} by HTTP: none lost, none half there",
         summary.rounds,
         start.elapsed().as_secs_f64(),
         summary.kills,
@@ -104,7 +104,9 @@ fn outcome(arguments: Arguments) -> Result<String, String> {
         summary.handed_over,
         summary.transfers,
         summary.conflicts,
-        summary.definitions
+        summary.definitions,
+        summary.memcached,
+        summary.http
     ))
 }
 

@@ -7,10 +7,12 @@ use crate::lane::Lane;
 use crate::process::{Launch, Server, ladon_check};
 use crate::queue::SharedQueue;
 use crate::shared::SharedCounter;
+use crate::voices::{HttpClient, MemcachedClient};
 use ladon_resp::client::{Value, write_request};
 use ladon_testkit::{Ports, Random};
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread::{ScopedJoinHandle, scope, sleep};
 use std::time::Duration;
 
@@ -63,6 +65,10 @@ pub struct Summary {
     pub definitions: u64,
     /// Elements of the queue that consumers waited for and got.
     pub handed_over: u64,
+    /// Increments that memcached's clients had acknowledged.
+    pub memcached: u64,
+    /// Increments that clients of HTTP had acknowledged.
+    pub http: u64,
 }
 
 /// How a round ends.
@@ -105,9 +111,10 @@ impl Setup {
         }
     }
 
-    fn arguments(&self, iproto: u16) -> Vec<String> {
+    fn arguments(&self, ports: OtherPorts) -> Vec<String> {
         let threads = self.threads.to_string();
-        let iproto = format!("127.0.0.1:{iproto}");
+        let [iproto, memcached, http] =
+            [ports.iproto, ports.memcached, ports.http].map(|port| format!("127.0.0.1:{port}"));
         let pairs = [
             ("--gate", self.gate.as_str()),
             ("--io-backend", &self.backend),
@@ -115,6 +122,8 @@ impl Setup {
             ("--log-segment-bytes", "1mb"),
             ("--checkpoint-log-bytes", self.checkpoint_bytes),
             ("--iproto", &iproto),
+            ("--memcached", &memcached),
+            ("--http", &http),
             ("--iproto-admin-password", PASSWORD),
         ];
         pairs.iter().flat_map(|&(flag, value)| [flag.to_owned(), value.to_owned()]).collect()
@@ -127,8 +136,17 @@ struct Shared {
     counter: SharedCounter,
     queue: SharedQueue,
     bank: Bank,
-    /// The port of IPROTO.
+    ports: OtherPorts,
+    memcached: AtomicU64,
+    http: AtomicU64,
+}
+
+/// Where other dialects than RESP listen.
+#[derive(Clone, Copy, Debug, Default)]
+struct OtherPorts {
     iproto: u16,
+    memcached: u16,
+    http: u16,
 }
 
 /// Connections that wait for the queue's elements.
@@ -146,8 +164,10 @@ const PASSWORD: &str = "secret";
 /// The first thing that is not as it should be, with the round it happened in.
 pub fn run(plan: &Plan) -> Result<Summary, String> {
     let mut lanes: Vec<Lane> = (0..plan.lanes).map(|n| Lane::new(plan.seed, n)).collect();
-    let ports = Ports::take(1).map_err(text)?;
-    let shared = Shared { iproto: ports.first(), ..Shared::default() };
+    let taken = Ports::take(3).map_err(text)?;
+    let [iproto, memcached, http] = [0, 1, 2].map(|n| taken.numbers()[n]);
+    let ports = OtherPorts { iproto, memcached, http };
+    let shared = Shared { ports, ..Shared::default() };
     let mut random = Random::stream(plan.seed, u64::MAX);
     let mut summary = Summary::default();
     let mut launch = Launch::new(&plan.program, &plan.dir, &[]);
@@ -156,7 +176,7 @@ pub fn run(plan: &Plan) -> Result<Summary, String> {
         if plan.verbose {
             println!("round {round}: {setup:?}");
         }
-        launch.arguments = setup.arguments(shared.iproto);
+        launch.arguments = setup.arguments(ports);
         let outcome = one(plan, &launch, &setup, &mut random, &mut lanes, &shared, &mut summary);
         outcome.map_err(|error| {
             let output = std::fs::read_to_string(&launch.output).unwrap_or_default();
@@ -168,6 +188,8 @@ pub fn run(plan: &Plan) -> Result<Summary, String> {
     summary.handed_over = shared.queue.given();
     summary.transfers = shared.bank.committed();
     summary.conflicts = shared.bank.conflicts();
+    summary.memcached = shared.memcached.load(SeqCst);
+    summary.http = shared.http.load(SeqCst);
     summary.definitions = shared.bank.definitions.acknowledged();
     Ok(summary)
 }
@@ -185,7 +207,7 @@ fn one(
     let mut client = server.connect().map_err(text)?;
     if summary.rounds == 0 {
         fill(&mut client, plan.filler_keys).map_err(text)?;
-        open(&shared.bank, shared.iproto, &mut client)?;
+        open(&shared.bank, shared.ports.iproto, &mut client)?;
     }
     // At `none` the most recent acknowledged operations may be lost, but no more: what existed
     // before the round stays, and the rest is the state after some operation.
@@ -217,7 +239,7 @@ fn one(
     let mut client = server.connect().map_err(text)?;
     shared.counter.check(&mut client, lossy)?;
     shared.queue.check(&mut client, lossy)?;
-    let mut auditor = IprotoClient::connect(shared.iproto, PASSWORD).map_err(text)?;
+    let mut auditor = IprotoClient::connect(shared.ports.iproto, PASSWORD).map_err(text)?;
     shared.bank.check(&mut auditor, lossy)?;
     for (lane, before) in lanes.iter_mut().zip(&before) {
         if lossy && !clean {
@@ -243,18 +265,22 @@ fn load(
         clients.push(server.connect().map_err(text)?);
     }
     let mut control = server.connect().map_err(text)?;
-    let Shared { counter, queue, bank, iproto } = shared;
+    let Shared { counter, queue, bank, ports, .. } = shared;
     let mut tellers = Vec::new();
     for _ in 0..TELLERS {
-        tellers.push(IprotoClient::connect(*iproto, PASSWORD).map_err(text)?);
+        tellers.push(IprotoClient::connect(ports.iproto, PASSWORD).map_err(text)?);
     }
-    let mut definer = IprotoClient::connect(*iproto, PASSWORD).map_err(text)?;
+    let mut definer = IprotoClient::connect(ports.iproto, PASSWORD).map_err(text)?;
+    let mut memcached = MemcachedClient::connect(ports.memcached).map_err(text)?;
+    let mut http = HttpClient::connect(ports.http).map_err(text)?;
     scope(|scope| {
         let mut workers: Vec<ScopedJoinHandle<'_, Result<(), String>>> = Vec::new();
         let mut take = || clients.pop().ok_or("a client for each");
         let (mut first, mut second, mut watcher) = (take()?, take()?, take()?);
-        workers.push(scope.spawn(move || counter.count(&mut first)));
-        workers.push(scope.spawn(move || counter.count(&mut second)));
+        workers.push(scope.spawn(move || counter.count(&mut first, &AtomicU64::new(0))));
+        workers.push(scope.spawn(move || counter.count(&mut second, &AtomicU64::new(0))));
+        workers.push(scope.spawn(move || counter.count(&mut memcached, &shared.memcached)));
+        workers.push(scope.spawn(move || counter.count(&mut http, &shared.http)));
         workers.push(scope.spawn(move || counter.watch(&mut watcher)));
         let mut producer = take()?;
         workers.push(scope.spawn(move || queue.produce(&mut producer)));

@@ -1,6 +1,7 @@
 //! Counters that all connections share: a value that any client saw must survive a crash.
 
 use crate::client::Client;
+use crate::voices::Counting;
 use ladon_resp::client::Value;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -20,24 +21,21 @@ pub struct SharedCounter {
 }
 
 impl SharedCounter {
-    /// Increments until the connection breaks.
+    /// Adds one, over and over, until the connection breaks. `answered` counts how often.
     ///
     /// # Errors
     /// A value given twice, or no number.
-    pub fn count(&self, client: &mut Client) -> Result<(), String> {
+    pub fn count(&self, client: &mut impl Counting, answered: &AtomicU64) -> Result<(), String> {
         loop {
             self.sent.fetch_add(1, SeqCst);
-            match client.call(&["INCR", KEY]) {
-                Ok(Value::Integer(value)) => {
-                    self.seen.fetch_max(value, SeqCst);
-                    let mut given = self.given.lock().unwrap_or_else(|e| e.into_inner());
-                    if !given.insert(value) {
-                        return Err(format!("INCR gave {value} twice"));
-                    }
-                }
-                Ok(other) => return Err(format!("INCR answered {other:?}")),
-                Err(_) => return Ok(()),
+            let Ok(value) = client.add_one(KEY) else { return Ok(()) };
+            let value = value?;
+            self.seen.fetch_max(value, SeqCst);
+            let mut given = self.given.lock().unwrap_or_else(|e| e.into_inner());
+            if !given.insert(value) {
+                return Err(format!("{value} was given twice"));
             }
+            answered.fetch_add(1, SeqCst);
         }
     }
 
