@@ -227,7 +227,9 @@ impl GroupLog {
         let mut inner = self.inner.lock();
         let known = self.index.lock().members_upto(applied);
         if let Some(change) = known {
-            if inner.state.changes().first() != Some(&change) {
+            // Asked for an older entry, as that of a checkpoint, it must not forget the newer changes.
+            let newest = inner.state.changes().first();
+            if newest.is_none_or(|(id, _)| *id < change.0) {
                 inner.state.save_change(change.clone())?;
             }
             return Ok(Some(change));

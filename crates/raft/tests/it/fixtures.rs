@@ -96,6 +96,27 @@ fn a_members_directory_of_the_first_format_reads() {
     });
 }
 
+/// Who belongs is kept for the time when the log has purged it: a question for an older entry, as for
+/// that of a checkpoint, changes nothing of it.
+#[test]
+fn an_older_question_does_not_forget_newer_members() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    log.with_state(|state| state.set_member(*b"0123456789abcdef", 1, Lsn::ZERO)).unwrap();
+    let alone =
+        Membership::from(BTreeMap::from([(1, members().nodes().next().unwrap().1.clone())]));
+    let changes = [(0, members()), (3, alone.clone())];
+    for index in 0..5 {
+        let found = changes.iter().find(|(at, _)| *at == index);
+        let payload = found.map_or(Payload::Blank, |(_, it)| Payload::Membership(it.clone()));
+        log.append_entry(entry_id(index), &payload).unwrap();
+    }
+    let newest = Some((entry_id(3), alone));
+    assert_eq!(log.members_at(entry_id(4)).unwrap(), newest);
+    assert_eq!(log.members_at(entry_id(2)).unwrap(), Some((entry_id(0), members())));
+    assert_eq!(log.with_state(|state| state.changes().first().cloned()), newest);
+}
+
 #[test]
 fn an_index_of_another_log_is_refused() {
     let mut index = Index::after(None, Lsn::ZERO);

@@ -18,8 +18,8 @@ use ladon_kernel::shared::Shared;
 use ladon_log::Log;
 use ladon_platform::Disk;
 use ladon_raft::{
-    AsyncRuntime, ExtentLog, GroupLog, GroupState, Index, Machine, Member, Now, RuntimeInstant,
-    Seat, Transport, Writers,
+    AsyncRuntime, ExtentLog, GroupLog, GroupState, Index, Machine, Member, Now, Payload,
+    RuntimeInstant, Seat, Transport, Writers,
 };
 use ladon_record::Lsn;
 use std::io;
@@ -168,6 +168,10 @@ where
         let first = purged.map_or(0, |purged| purged.index + 1);
         for entry in group_log.entries(first, applied.map_or(0, |applied| applied.index + 1))? {
             ladon_raft::Applier::apply(&*standing, &entry)?;
+            if matches!(entry.payload, Payload::Membership(_)) {
+                // Noted, as of every entry that is applied: the log may purge it.
+                group_log.members_at(entry.id)?;
+            }
         }
         shared.role.set(Role::Follows);
         let log_and_data = (Arc::clone(&standing), applied);
