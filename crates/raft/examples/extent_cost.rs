@@ -166,6 +166,10 @@ impl ExtentLog for MemLog {
         Ok(entries[from.min(until) as usize..until as usize].to_vec())
     }
 
+    fn end_before_vote(&self) -> Lsn {
+        Lsn(self.inner().end)
+    }
+
     fn save_vote(&self, vote: &Vote) -> io::Result<()> {
         self.inner().vote = Some(*vote);
         Ok(())

@@ -362,6 +362,13 @@ impl ExtentLog for GroupLog {
         (from..until.min(last)).map(entry).collect()
     }
 
+    fn end_before_vote(&self) -> Lsn {
+        match self.planted {
+            Planted::VoteOvertakesLog => Lsn::ZERO,
+            _ => self.end(),
+        }
+    }
+
     fn save_vote(&self, vote: &Vote) -> io::Result<()> {
         match self.planted {
             Planted::VoteNotSaved => Ok(()),

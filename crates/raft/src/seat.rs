@@ -17,6 +17,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long the end of a seat may take: what openraft does when it is told may wait for the disk.
+const LEAVE_MAX: Duration = Duration::from_secs(2);
+
 /// Why a change was not made. A leader that does not hear most members makes none either.
 fn told<RT: AsyncRuntime>(error: RaftError<Group<RT>, ClientWriteError<Group<RT>>>) -> String {
     match error.forward_to_leader() {
@@ -245,9 +248,9 @@ where
         self.node.runtime_config().elect(may);
     }
 
-    /// Leaves the seat.
+    /// Leaves the seat. A log that cannot be written, as on a full disk, holds nobody here.
     pub async fn leave(&self) {
         // It may have stopped already, and said why in its state.
-        let _ = self.node.shutdown().await;
+        let _ = RT::timeout(LEAVE_MAX, self.node.shutdown()).await;
     }
 }

@@ -3,6 +3,7 @@
 use crate::entry::{Entry, Extent, Payload};
 use crate::types::{EntryId, Group, Vote};
 use ladon_record::Lsn;
+use openraft::async_runtime::{Oneshot as _, OneshotSender as _};
 use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
 use openraft::{AsyncRuntime, OptionalSend, RaftLogReader};
 use std::fmt::Debug;
@@ -47,6 +48,8 @@ pub trait ExtentLog: Send + Sync + 'static {
     fn purge(&self, upto: EntryId) -> io::Result<()>;
     /// All entries whose index is in the range and that are there, in order.
     fn entries(&self, from: u64, until: u64) -> io::Result<Vec<StoredEntry>>;
+    /// What has to be on the disk before a vote is: all entries.
+    fn end_before_vote(&self) -> Lsn;
     /// The vote is on the disk when this returns.
     fn save_vote(&self, vote: &Vote) -> io::Result<()>;
     /// The last saved vote.
@@ -76,6 +79,19 @@ pub(crate) async fn wait_until_written<RT: AsyncRuntime>(log: &impl ExtentLog, e
         RT::sleep(pause).await;
         pause = (pause * 2).min(WRITTEN_PAUSE_MAX);
     }
+}
+
+/// Waits until everything up to `end` is on the disk.
+async fn wait_until_durable<RT: AsyncRuntime>(log: &impl ExtentLog, end: Lsn) -> io::Result<()> {
+    let (sender, receiver) = RT::Oneshot::channel();
+    log.when_durable(
+        end,
+        Box::new(move |result| {
+            // Nobody waits for it any more.
+            let _ = sender.send(result);
+        }),
+    );
+    receiver.await.map_err(|error| io::Error::other(error.to_string()))?
 }
 
 impl<L> Clone for Storage<L> {
@@ -126,7 +142,10 @@ impl<RT: AsyncRuntime, L: ExtentLog> RaftLogStorage<Group<RT>> for Storage<L> {
         self.clone()
     }
 
+    /// openraft takes a vote that is on the disk for a sign that all of the log in front of it is,
+    /// and answers a leader so (its `io_ordering.md`, `log_io_progress.md`).
     async fn save_vote(&mut self, vote: &Vote) -> Result<(), io::Error> {
+        wait_until_durable::<RT>(&*self.0, self.0.end_before_vote()).await?;
         self.0.save_vote(vote)
     }
 

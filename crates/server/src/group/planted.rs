@@ -11,6 +11,8 @@ pub enum Planted {
     /// A member that has just started gives its vote at once, although it may have promised a leader
     /// not to.
     LeaseForgotten,
+    /// A vote is on the disk before the entries in front of it, which count as stored then.
+    VoteOvertakesLog,
     /// What is on the leader's disk counts as committed.
     EarlyQuorum,
     /// A member whose data has more than the group's log goes on with it.

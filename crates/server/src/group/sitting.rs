@@ -156,8 +156,11 @@ where
         log.belongs_to_group(notify.clone());
         let writers = Arc::clone(&standing) as Arc<dyn Writers>;
         let clock = Arc::clone(&shared.clock);
-        let nothing = ladon_raft::Planted::Nothing;
-        let made = GroupLog::new(Arc::clone(&log), clock, writers, (index, state), nothing);
+        let in_log = match planted {
+            Planted::VoteOvertakesLog => ladon_raft::Planted::VoteOvertakesLog,
+            _ => ladon_raft::Planted::Nothing,
+        };
+        let made = GroupLog::new(Arc::clone(&log), clock, writers, (index, state), in_log);
         let group_log = Arc::new(made?);
         group_log.wake_with(notify);
         // What a checkpoint holds is committed, and so is the rest of the entry that covers it.

@@ -36,6 +36,8 @@ pub enum ClusterCanary {
     LeaseIgnored,
     /// A member that has just started forgets what it may have promised a leader.
     LeaseForgotten,
+    /// A vote is on the disk before the entries in front of it, which count as stored then.
+    VoteOvertakesLog,
     /// What is on the leader's disk counts as committed.
     EarlyQuorum,
     /// A checkpoint holds what is not committed.
@@ -52,9 +54,10 @@ pub enum ClusterCanary {
 
 impl ClusterCanary {
     /// All of them.
-    pub const ALL: [ClusterCanary; 8] = [
+    pub const ALL: [ClusterCanary; 9] = [
         ClusterCanary::LeaseIgnored,
         ClusterCanary::LeaseForgotten,
+        ClusterCanary::VoteOvertakesLog,
         ClusterCanary::EarlyQuorum,
         ClusterCanary::CheckpointAhead,
         ClusterCanary::RewindSkipped,
@@ -70,6 +73,7 @@ impl ClusterCanary {
             }
             ClusterCanary::LeaseIgnored => Planted::LeaseIgnored,
             ClusterCanary::LeaseForgotten => Planted::LeaseForgotten,
+            ClusterCanary::VoteOvertakesLog => Planted::VoteOvertakesLog,
             ClusterCanary::EarlyQuorum => Planted::EarlyQuorum,
             ClusterCanary::RewindSkipped => Planted::RewindSkipped,
             ClusterCanary::HalfRecord => Planted::HalfRecord,
