@@ -101,11 +101,18 @@ pub(super) struct Client {
     serial: u64,
     /// So many other members make most of the group.
     others: u64,
+    /// It changes nothing, so that no change of its own holds up what it hears.
+    pub(super) only_reads: bool,
 }
 
 impl Client {
     pub(super) fn new(number: usize, gate: Gate, others: u64) -> Client {
-        Client { number, gate, connection: None, serial: 0, others }
+        Client { number, gate, connection: None, serial: 0, others, only_reads: false }
+    }
+
+    /// One that reads lists at the gate quorum.
+    pub(super) fn reader(number: usize, others: u64) -> Client {
+        Client { only_reads: true, ..Client::new(number, Gate::Quorum, others) }
     }
 
     /// A new connection to this life of a node, and what is sent first.
@@ -142,6 +149,7 @@ impl Client {
         let kind = if self.gate == Gate::Quorum { 'q' } else { 'w' };
         let list = format!("{kind}{}", random.below(LISTS));
         let asked = match random.below(20) {
+            _ if self.only_reads => Asked::Read { list },
             0..8 => Asked::Append { list, value },
             8..12 => Asked::Read { list },
             12..14 => Asked::SetPair(value),

@@ -35,6 +35,22 @@ impl World {
         }
     }
 
+    /// Members do not hear this one nor it them, and clients that change something go elsewhere: what
+    /// the others commit meanwhile is not to be missed by who reads here at the gate quorum.
+    fn leave_to_readers(&mut self, at: usize) {
+        let id = self.places[at].id;
+        let others = self.places.iter().map(|place| place.id).filter(|&other| other != id);
+        self.cut.extend(others.flat_map(|other| [(id, other), (other, id)]));
+        self.quiet = Some(at);
+        for number in 0..self.clients.len() {
+            let client = &self.clients[number];
+            let is_here = client.connection.as_ref().is_some_and(|it| it.place == at);
+            if is_here != client.only_reads {
+                self.hang_up(number);
+            }
+        }
+    }
+
     pub(super) fn cut_or_heal(&mut self) {
         if !self.cut.is_empty() || self.random.chance(1, 3) {
             return;
@@ -43,7 +59,10 @@ impl World {
         let count = self.places.len() as u64;
         let any = self.random.below(count) as usize;
         let at = self.leader().filter(|_| self.random.chance(2, 3)).unwrap_or(any);
-        if self.random.chance(1, 4) {
+        let is_read_only = Some(at) == self.leader() && self.random.chance(1, 2);
+        if is_read_only {
+            self.leave_to_readers(at);
+        } else if self.random.chance(1, 4) {
             let (from, to) = (self.places[at].id, self.places[any].id);
             self.cut.insert((from, to));
         } else {
@@ -96,31 +115,37 @@ impl World {
         }
     }
 
-    /// A member that nobody hears waits to lead; another one, on which the leader's lease hangs,
-    /// restarts; and then nobody hears the leader.
+    /// A member does not hear the leader and waits to lead, while another one, on which the leader's
+    /// lease hangs, is about to restart.
     fn forget_a_promise(&mut self) {
         let Some(leader) = self.leader() else { return };
-        if self.places.len() != 3 {
+        if self.places.len() != 3 || !self.cut.is_empty() {
             return;
         }
         let one = (leader + 1 + self.random.below(2) as usize) % 3;
-        let other = 3 - leader - one;
         let (id, leading) = (self.places[one].id, self.places[leader].id);
-        if self.cut.is_empty() {
-            self.cut.extend([(leading, id), (id, leading)]);
-            self.cut_until_us = self.now_us + 4 * self.while_us();
-            self.note(|| format!("members {leading} and {id} do not hear each other"));
-            return;
+        let failover_us = self.plan.failover_ms * 1000;
+        self.cut.extend([(leading, id), (id, leading)]);
+        let restarts_us = self.now_us + 2 * failover_us + self.random.below(2 * failover_us);
+        self.cut_until_us = restarts_us + 4 * failover_us;
+        self.restart = Some((restarts_us, leader, 3 - leader - one));
+        self.note(|| format!("members {leading} and {id} do not hear each other"));
+    }
+
+    /// It restarts now, and nobody hears the leader from then on.
+    pub(super) fn restart_at_last(&mut self) -> Result<(), String> {
+        let Some((_, leader, other)) = self.restart.take_if(|(at_us, ..)| *at_us <= self.now_us)
+        else {
+            return Ok(());
+        };
+        if self.cut.is_empty() || self.leader() != Some(leader) || !self.runs(other) {
+            return Ok(());
         }
-        if !self.cut.contains(&(leading, id)) || self.places[other].life.is_none() {
-            return;
-        }
-        let third = self.places[other].id;
+        let (leading, third) = (self.places[leader].id, self.places[other].id);
         self.end(other, false);
-        self.cut.extend([(leading, third), (third, leading)]);
+        self.leave_to_readers(leader);
         self.note(|| format!("member {third} restarts, and nobody hears member {leading}"));
-        // A failure to start is found later.
-        let _ = self.start(other);
+        self.start(other)
     }
 
     /// A disk is lost for good, if the group is whole otherwise: as long as a change of the members is

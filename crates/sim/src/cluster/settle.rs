@@ -50,7 +50,8 @@ impl World {
         let mut leaders = (0..count).filter(leads);
         let (Some(leader), None) = (leaders.next(), leaders.next()) else { return false };
         let Some(life) = &mut self.places[leader].life else { return false };
-        let end = life.log.records_end();
+        // What it has from leaders before it may be all that it has.
+        let end = life.log.records_end().max(life.standing.applied());
         let members = life.members();
         let is_member = |id: u64| members.contains(&(id, true));
         members.len() == count
@@ -66,6 +67,7 @@ impl World {
     pub(super) fn settle(&mut self) -> Result<(), String> {
         self.faults = false;
         self.cut.clear();
+        (self.quiet, self.restart) = (None, None);
         self.note(|| "all is well from now on".to_owned());
         for place in &mut self.places {
             place.disk.heal();

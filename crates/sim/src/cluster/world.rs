@@ -30,6 +30,10 @@ pub(super) struct World {
     /// Ways that nothing gets through, by numbers of members, and until when.
     pub(super) cut: BTreeSet<(u64, u64)>,
     pub(super) cut_until_us: u64,
+    /// As long as the cut lasts, only who changes nothing asks this place.
+    pub(super) quiet: Option<usize>,
+    /// When which leader is cut off and which place restarts.
+    pub(super) restart: Option<(u64, usize, usize)>,
     pub(super) now_us: u64,
     pub(super) step: u64,
     pub(super) clients: Vec<Client>,
@@ -57,7 +61,8 @@ impl World {
             };
             Client::new(number, gate, others)
         });
-        let clients = clients.collect();
+        let reader = Client::reader(plan.clients, others);
+        let clients = clients.chain([reader]).collect();
         World {
             random,
             plan,
@@ -66,6 +71,8 @@ impl World {
             post: Post::default(),
             cut: BTreeSet::new(),
             cut_until_us: 0,
+            quiet: None,
+            restart: None,
             now_us: 0,
             step: 0,
             clients,
@@ -115,6 +122,7 @@ impl World {
             97 => self.start_the_dead(at)?,
             _ => self.operate(),
         }
+        self.restart_at_last()?;
         self.look();
         Ok(())
     }
@@ -136,6 +144,7 @@ impl World {
         }
         if self.cut_until_us <= self.now_us {
             self.cut.clear();
+            self.quiet = None;
         }
     }
 
@@ -152,7 +161,8 @@ impl World {
             return Ok(());
         };
         let (place, worker, conn) = (connection.place, connection.worker, connection.conn);
-        if self.random.chance(1, 50) {
+        let stays = self.quiet == Some(place) && self.clients[number].only_reads;
+        if !stays && self.random.chance(1, 50) {
             self.hang_up(number);
             return Ok(());
         }
@@ -198,6 +208,13 @@ impl World {
                 .map(|it| (at + it) % count)
                 .find(|&it| leads(&self.places[it]))
                 .unwrap_or(at);
+        }
+        if let Some(quiet) = self.quiet {
+            at = match self.clients[number].only_reads {
+                true => quiet,
+                false if at == quiet => (at + 1) % self.places.len(),
+                false => at,
+            };
         }
         let place = &self.places[at];
         let Some(life) = &place.life else { return };
