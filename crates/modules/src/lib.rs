@@ -20,9 +20,15 @@
 //! - **No sockets, no fibers, no box.** What a module needs of them it asks for by `require`, when
 //!   it is called.
 
+mod base64;
+mod blocking;
 mod cdata;
+mod cipher;
 mod decimal;
+mod digest;
 mod errno;
+mod fio;
+mod hashes;
 mod json;
 mod log;
 mod numbers;
@@ -34,6 +40,7 @@ mod tarantool;
 mod uuid;
 mod yaml;
 
+pub use blocking::{BlockingRunner, set_blocking_runner};
 pub use cdata::Integer;
 pub use decimal::{PAYLOAD_BYTES_MAX, decimal_to_payload, push_decimal_payload};
 pub use log::{LogRecord, LogSink, set_log};

@@ -1,7 +1,7 @@
 //! Which modules there are, and how they come into a state.
 
 use crate::stack::{State, push_bytes, run_chunk};
-use crate::{cdata, decimal, errno, json, log, pickle, tarantool, uuid, yaml};
+use crate::{cdata, decimal, digest, errno, fio, json, log, pickle, tarantool, uuid, yaml};
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int, c_void};
 
@@ -59,8 +59,11 @@ macro_rules! lua {
 
 static MODULES: &[Module] = &[
     lua!("clock", "clock.lua"),
+    rust!("crypto", digest::open_crypto),
     rust!("decimal", decimal::open),
+    rust!("digest", digest::open),
     rust!("errno", errno::open),
+    rust!("fio", fio::open),
     lua!("fun", "fun.lua"),
     rust!("json", json::open),
     rust!("log", log::open),

@@ -9,7 +9,7 @@ mod tuples;
 
 use crate::context::Context;
 use crate::stack::{State, push_bytes, set_function};
-use fibers::before_switch;
+pub(crate) use fibers::before_switch;
 use ladon_kernel::program::Failed;
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};
