@@ -319,18 +319,11 @@ function box.tuple.new(...)
 end
 
 ladon.is_tuple = is_tuple
+ladon.path_parts = path_parts
 ladon.iterate[is_tuple] = methods.pairs
 ladon.add_plain(is_tuple, methods.totable)
 
-ladon.module('msgpack', function()
-    local msgpack = {NULL = ladon.null}
-    msgpack.encode = ladon.encode
-    function msgpack.decode(text, at)
-        if type(text) ~= 'string' then
-            error('bad argument #1 to decode (string expected)', 2)
-        end
-        return ladon.decode(text, at or 1)
-    end
-    msgpack.decode_unchecked = msgpack.decode
-    return msgpack
+-- The old name, whose functions are the same.
+ladon.module('msgpackffi', function()
+    return require('msgpack')
 end)

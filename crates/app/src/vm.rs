@@ -58,7 +58,11 @@ const FILES: &[(&str, &str)] = &[
     ("schema", include_str!("../lua/schema.lua")),
     ("box", include_str!("../lua/box.lua")),
     ("netbox", include_str!("../lua/netbox.lua")),
+    ("key_def", include_str!("../lua/key_def.lua")),
+    ("http_files", include_str!("../lua/http_files.lua")),
     ("http", include_str!("../lua/http.lua")),
+    ("console", include_str!("../lua/console.lua")),
+    ("http_client", include_str!("../lua/http_client.lua")),
 ];
 
 /// The answers of one turn, which leave at its end.

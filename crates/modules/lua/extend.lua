@@ -328,6 +328,9 @@ function tonumber64(...)
     return parse_digits(digits, base or 10, sign == '-')
 end
 
+-- A global too, as in Tarantool.
+utf8 = require('utf8')
+
 function dostring(text, ...)
     local chunk, message = loadstring(text)
     if chunk == nil then

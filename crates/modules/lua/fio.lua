@@ -5,15 +5,7 @@ local ffi = require('ffi')
 local errno = require('errno')
 
 pcall(ffi.cdef, 'struct fio_handle { int fh; };')
-pcall(ffi.cdef, [[
-struct passwd {
-    char *pw_name; char *pw_passwd; unsigned int pw_uid; unsigned int pw_gid; char *pw_gecos;
-    char *pw_dir; char *pw_shell;
-};
-struct group { char *gr_name; char *gr_passwd; unsigned int gr_gid; char **gr_mem; };
-]])
-pcall(ffi.cdef, 'struct passwd *getpwnam(const char *name);')
-pcall(ffi.cdef, 'struct group *getgrnam(const char *name);')
+pcall(ffi.cdef, 'int close(int fd);')
 
 -- Numbers of <fcntl.h>, <sys/stat.h> and <unistd.h> on Linux.
 local FLAGS = {
@@ -227,8 +219,6 @@ ffi.metatype(handle_type, {
         end
     end,
 })
-pcall(ffi.cdef, 'int close(int fd);')
-
 -- A number of names, of a table of names, or of a number.
 local function number_of(value, names, what)
     if value == nil then
@@ -396,20 +386,20 @@ function fio.chmod(path, mode)
 end
 
 -- The number of an owner that is a number or a name.
-local function id_of(value, look, field)
-    if type(value) == 'number' or tonumber(value) ~= nil then
+local function id_of(value, look)
+    if tonumber(value) ~= nil then
         return tonumber(value)
     end
     local found = look(tostring(value))
-    return found ~= nil and tonumber(found[field]) or nil
+    return found and found.id
 end
 
 function fio.chown(path, user, group)
     if type(path) ~= 'string' or user == nil or group == nil then
         error('Usage: fio.chown(pathname, owner, group)', 2)
     end
-    local uid = id_of(user, ffi.C.getpwnam, 'pw_uid')
-    local gid = id_of(group, ffi.C.getgrnam, 'gr_gid')
+    local uid = id_of(user, require('pwd').getpw)
+    local gid = id_of(group, require('pwd').getgr)
     if uid == nil or gid == nil then
         return failed(errno.EINVAL, false)
     end

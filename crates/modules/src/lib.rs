@@ -31,12 +31,14 @@ mod fio;
 mod hashes;
 mod json;
 mod log;
+mod msgpack;
 mod numbers;
 mod pickle;
 mod serializer;
 mod stack;
 mod table;
 mod tarantool;
+mod utf8;
 mod uuid;
 mod yaml;
 

@@ -6,7 +6,7 @@
 //! therefore owns nothing that has to be dropped: values that own memory go into [`own`].
 
 use mlua::ffi::*;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int};
 
 /// A Lua state, or one of its coroutines.
 pub(crate) type State = *mut lua_State;
