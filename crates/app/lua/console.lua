@@ -23,14 +23,20 @@ local console = {}
 local default_format = {name = 'yaml'}
 local default_language = 'lua'
 
-local function modules()
-    return require('yaml'), require('fiber')
-end
-
 -- Answers as YAML.
 
+-- What YAML has not is shown as a text.
+local yaml
+local function own_yaml()
+    if yaml == nil then
+        yaml = require('yaml').new()
+        yaml.cfg({encode_use_tostring = true, encode_invalid_as_nil = true})
+    end
+    return yaml
+end
+
 local function yaml_of(is_good, count, values)
-    local yaml = require('yaml')
+    local yaml = own_yaml()
     if not is_good then
         local err = values[1]
         return yaml.encode({{error = err == nil and box.NULL or tostring(err)}})
@@ -62,13 +68,10 @@ local function key_of(key, state)
     return '[' .. lua_of(key, state, '') .. ']'
 end
 
-local function sorted_keys(value, length)
+local function sorted_keys(value)
     local keys = {}
     for key in pairs(value) do
-        local is_place = type(key) == 'number' and key >= 1 and key <= length and key % 1 == 0
-        if not is_place then
-            keys[#keys + 1] = key
-        end
+        keys[#keys + 1] = key
     end
     table.sort(keys, function(left, right)
         if type(left) == type(right) and (type(left) == 'number' or type(left) == 'string') then
@@ -81,11 +84,12 @@ end
 
 local function table_of(value, state, indent)
     local parts, inner = {}, indent .. '  '
-    for at = 1, #value do
-        parts[#parts + 1] = lua_of(value[at], state, inner)
-    end
-    for _, key in ipairs(sorted_keys(value, #value)) do
-        parts[#parts + 1] = key_of(key, state) .. ' = ' .. lua_of(value[key], state, inner)
+    local keys = sorted_keys(value)
+    -- A plain array has no keys that are not its places.
+    local is_array = #keys == #value
+    for _, key in ipairs(keys) do
+        local shown = lua_of(value[key], state, inner)
+        parts[#parts + 1] = is_array and shown or key_of(key, state) .. ' = ' .. shown
     end
     if #parts == 0 then
         return '{}'
@@ -173,9 +177,9 @@ local function parse_format(text)
     elseif name == 'lua' and (rest == '' or rest == 'line' or rest == 'block') then
         return {name = 'lua', block = rest == 'block', options = rest}
     elseif name == 'yaml' or name == 'lua' then
-        return nil, ('Unknown output option: %s.'):format(rest)
+        return nil, ('Wrong option "%s", expecting: line or block.'):format(rest)
     end
-    return nil, 'Unknown output format: ' .. text .. '. Supported formats: lua and yaml.'
+    return nil, ('Invalid format "%s", supported languages: lua and yaml.'):format(text)
 end
 
 local function set_output(state, value)
@@ -232,10 +236,10 @@ local function packed(is_good, ...)
 end
 
 local function run_lua(line)
-    local chunk = loadstring('return ' .. line, '=(eval)')
+    local chunk = loadstring('return ' .. line)
     local why
     if chunk == nil then
-        chunk, why = loadstring(line, line)
+        chunk, why = loadstring(line)
     end
     if chunk == nil then
         return false, 1, {why}
@@ -261,9 +265,7 @@ end
 
 -- Which console the running fiber belongs to.
 local function current()
-    local _, fiber = modules()
-    local storage = fiber.self().storage
-    return storage.console
+    return ladon.fiber.self().storage.console
 end
 
 local function new_state()
@@ -298,6 +300,9 @@ function console.delimiter(text)
 end
 
 function console.set_default_output(text)
+    if text == nil then
+        error('Nil output value passed', 2)
+    end
     local format, why = parse_format(tostring(text))
     if format == nil then
         error(why, 2)
@@ -342,10 +347,9 @@ local function read_statement(state, client)
 end
 
 local function serve(client)
-    local _, fiber = modules()
     local state = new_state()
     state.client = client
-    fiber.self().storage.console = state
+    ladon.fiber.self().storage.console = state
     local head = ('Tarantool %s (Lua console)\n%s\n'):format(
         require('tarantool').version:match('^[%d.]+'), "type 'help' for interactive help")
     client:write(head .. (' '):rep(GREETING_BYTES - #head - 1) .. '\n')

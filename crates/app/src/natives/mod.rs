@@ -1,5 +1,6 @@
 //! The functions that `lua/*.lua` are built on: one table, which each of those files is called with.
 
+mod children;
 mod data;
 mod fibers;
 mod http;
@@ -26,6 +27,7 @@ pub(crate) unsafe fn push_all(state: State, context: *const Context) {
     unsafe {
         lua_createtable(state, 0, 64);
         let all = [
+            children::NATIVES,
             data::NATIVES,
             fibers::NATIVES,
             http::NATIVES,

@@ -341,7 +341,11 @@ unsafe fn plain_event(state: State, index: c_int, field: Field<'_>, digits: i32)
 unsafe fn text_event(state: State, index: c_int, text: &[u8], short: bool) -> Event {
     // SAFETY: As for `stack`; a text stays one here.
     let number_like = unsafe { lua_isnumber(state, index) != 0 };
-    let Ok(plain) = std::str::from_utf8(text) else {
+    let is_shown = |character: char| {
+        !matches!(character, '\u{80}'..='\u{9f}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    };
+    let plain = std::str::from_utf8(text).ok().filter(|plain| plain.chars().all(is_shown));
+    let Some(plain) = plain else {
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);
         return Event::scalar(None, Some(TAG_BINARY), &encoded, false, false, ScalarStyle::Any);
     };
