@@ -289,7 +289,7 @@ end
 function console.delimiter(text)
     local state = current()
     if state == nil then
-        error('console.delimiter(): need existing console', 2)
+        error('console.delimiter(): need existing console')
     end
     if text == nil then
         return state.delimiter
@@ -301,11 +301,11 @@ end
 
 function console.set_default_output(text)
     if text == nil then
-        error('Nil output value passed', 2)
+        error('Nil output value passed')
     end
     local format, why = parse_format(tostring(text))
     if format == nil then
-        error(why, 2)
+        error(why)
     end
     default_format = format
 end

@@ -34,8 +34,8 @@ local STREAMS = {'stdin', 'stdout', 'stderr'}
 local methods = {}
 -- What handles have, which programs do not see.
 local insides = setmetatable({}, {__mode = 'k'})
--- Children that are to end, and were not asked for yet.
-local ending = {}
+-- Children whose handles are open; and those that are to end, and were not asked for yet.
+local living, ending, is_reaping = {}, {}, false
 
 local function failed(class, text, number)
     return ladon.registry['ladon.module_error'](class, text, number)
@@ -51,6 +51,22 @@ local function reap()
             ending[pid] = nil
         end
     end
+end
+
+-- Asks for children that are to end, as long as there may be some: the collector, which closes
+-- handles too, must not wait for them.
+local function start_reaping()
+    if is_reaping then
+        return
+    end
+    is_reaping = true
+    ladon.background('popen', function()
+        while next(living) ~= nil or next(ending) ~= nil do
+            ladon.fiber_wait(LOOK_LAST)
+            reap()
+        end
+        is_reaping = false
+    end)
 end
 
 -- The inside of a handle that is open.
@@ -248,6 +264,7 @@ local function close(inside)
         ending[inside.pid] = true
     end
     inside.is_closed = true
+    living[inside.pid] = nil
     for _, name in ipairs(STREAMS) do
         close_stream(inside, name)
     end
@@ -260,14 +277,6 @@ function methods.close(handle)
     end
     close(inside)
     reap()
-    if next(ending) ~= nil then
-        ladon.background('popen', function()
-            while next(ending) ~= nil do
-                ladon.fiber_wait(LOOK_LAST)
-                reap()
-            end
-        end)
-    end
     return true
 end
 
@@ -383,6 +392,8 @@ function popen.new(...)
             inside.fds[name], inside.streams[name] = found[at + 1], 'open'
         end
     end
+    living[inside.pid] = true
+    start_reaping()
     return new_handle(inside)
 end
 

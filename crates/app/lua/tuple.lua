@@ -323,7 +323,18 @@ ladon.path_parts = path_parts
 ladon.iterate[is_tuple] = methods.pairs
 ladon.add_plain(is_tuple, methods.totable)
 
--- The old name, whose functions are the same.
+-- The old name, whose functions are the same; but memory needs no length.
 ladon.module('msgpackffi', function()
-    return require('msgpack')
+    local msgpack = require('msgpack')
+    local old = {internal = {}}
+    function old.decode(text, at)
+        if type(text) == 'cdata' and at == nil then
+            return msgpack.decode_unchecked(text)
+        end
+        return msgpack.decode(text, at)
+    end
+    function old.internal.encode_r(buffer, value)
+        msgpack.encode(value, buffer)
+    end
+    return setmetatable(old, {__index = msgpack})
 end)

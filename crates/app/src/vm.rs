@@ -59,6 +59,7 @@ const FILES: &[(&str, &str)] = &[
     ("box", include_str!("../lua/box.lua")),
     ("netbox", include_str!("../lua/netbox.lua")),
     ("key_def", include_str!("../lua/key_def.lua")),
+    ("merger", include_str!("../lua/merger.lua")),
     ("popen", include_str!("../lua/popen.lua")),
     ("http_files", include_str!("../lua/http_files.lua")),
     ("http", include_str!("../lua/http.lua")),

@@ -70,9 +70,9 @@ pub(super) unsafe extern "C-unwind" fn decode(state: State) -> c_int {
         lua_settop(state, 1);
         let work = own::<Work>(state);
         parse(text, &mut *work);
-        let error = &*(&raw const (*work).error);
-        if !error.is_empty() {
-            push_bytes(state, error.as_bytes());
+        let parsed = &*work;
+        if !parsed.error.is_empty() {
+            push_bytes(state, parsed.error.as_bytes());
             drop(std::mem::take(&mut *work));
             lua_error(state);
         }
@@ -150,9 +150,9 @@ fn parse(text: &[u8], work: &mut Work) {
     }
     if let Err(error) = collect(text, work) {
         let place = error.marker();
-        let _ = write!(
+        let _ = writeln!(
             work.error,
-            "{} at document: {}, line: {}, column: {}\n",
+            "{} at document: {}, line: {}, column: {}",
             error.info(),
             work.documents,
             place.line(),

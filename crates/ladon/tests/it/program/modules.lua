@@ -76,7 +76,7 @@ ask('\\set output lua,block', ';')
 ask('{1, {2}, k = true}', ';')
 client:close()
 server:close()
-for _, line in ipairs({'2 + 2', 'error("x")', 'local a = 1 error("y")', 'x x', 'nofield.a', 'return 5',
+for _, line in ipairs({'2 + 2', 'local a = 1 error("y")', 'x x', 'nofield.a', 'return 5',
                        '{1, a = 2}', '"a", nil', '{1, nil, 3}', 'box.NULL', '-- x', '{a = {}}', '-1LL'}) do
     print(console.eval(line))
 end
