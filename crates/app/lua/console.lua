@@ -324,6 +324,31 @@ function console.set_default_language(name)
     default_language = name
 end
 
+-- What a statement pushes goes to its console; what others push, where it went before.
+local function pushed(state, value)
+    if state.format.name == 'lua' then
+        return '-- Push\n' .. lua_text(state.format, true, 1, {value})
+    end
+    return require('yaml').encode(value, {
+        tag_handle = '!push!', tag_prefix = 'tag:tarantool.io/push,2018',
+    })
+end
+
+local push, session_type = box.session.push, box.session.type
+
+function box.session.push(value, ...)
+    local state = current()
+    if state == nil or state.client == nil then
+        return push(value, ...)
+    end
+    return state.client:write(pushed(state, value)) ~= nil
+end
+
+function box.session.type()
+    local state = current()
+    return state ~= nil and state.client ~= nil and 'console' or session_type()
+end
+
 -- Reads a statement: a line, or lines up to the delimiter.
 local function read_statement(state, client)
     local delimiter, parts = state.delimiter, ''

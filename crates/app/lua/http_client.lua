@@ -38,7 +38,7 @@ local function parse_url(url)
     if host == nil then
         host, port = place:match('^([^:]*):?(%d*)$')
     end
-    if host == nil or host == '' then
+    if host == nil or host == '' or authority:find('[%z\1-\32\127]') then
         return nil, 'http.client: the URL has no host'
     end
     if target:sub(1, 1) ~= '/' then

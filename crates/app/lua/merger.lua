@@ -42,10 +42,15 @@ end
 
 -- What a program's iterator answers, piece by piece.
 local function fetcher(gen, param, state)
+    local is_over = false
     return function()
+        if is_over then
+            return nil
+        end
         local chunk
         state, chunk = gen(param, state)
         if state == nil then
+            is_over = true
             return nil
         end
         return chunk == nil and box.NULL or chunk

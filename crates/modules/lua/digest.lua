@@ -4,6 +4,8 @@ local native = ...
 local crypto = require('crypto')
 
 local PBKDF2_ITERATIONS, PBKDF2_BYTES = 100000, 128
+-- More would hold a thread that files wait for as well.
+local PBKDF2_ITERATIONS_MAX = 10000000
 local CRC_BEGIN, MURMUR_SEED = 4294967295, 13
 
 local digest = {}
@@ -74,6 +76,8 @@ end
 local function pbkdf2(password, salt, iterations, length)
     if iterations ~= nil and type(iterations) ~= 'number' then
         error('iters must be a number', 3)
+    elseif iterations ~= nil and iterations > PBKDF2_ITERATIONS_MAX then
+        error('iters must be at most 10000000', 3)
     end
     if length ~= nil and type(length) ~= 'number' then
         error('digest_len must be a number', 3)

@@ -168,16 +168,24 @@ unsafe extern "C-unwind" fn spawn(state: State) -> c_int {
 }
 
 /// `child_wait(pid) -> nothing while it lives; "exited" and its code; "signaled" and the signal`. A
-/// child is asked for until it has ended, and no more.
+/// child is asked for until it has ended, and no more; a code of -1 is one that is not known.
 unsafe extern "C-unwind" fn wait(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let mut status = 0;
         let pid = lua_tonumber(state, 1) as libc::pid_t;
-        if pid <= 0 || libc::waitpid(pid, &raw mut status, libc::WNOHANG) == 0 {
+        let found = match pid {
+            1.. => libc::waitpid(pid, &raw mut status, libc::WNOHANG),
+            _ => -1,
+        };
+        if found == 0 {
             return 0;
         }
-        if libc::WIFSIGNALED(status) {
+        if found < 0 {
+            // Somebody else has asked for it: how it ended is not known.
+            lua_pushstring_(state, c"exited".as_ptr());
+            lua_pushnumber(state, -1.0);
+        } else if libc::WIFSIGNALED(status) {
             lua_pushstring_(state, c"signaled".as_ptr());
             lua_pushnumber(state, libc::WTERMSIG(status).into());
         } else {

@@ -109,4 +109,39 @@ for _, parts in ipairs({{}, {{fieldno = 1, type = 'foo'}}, {{fieldno = 1, field 
 end
 print(select(2, pcall(by.extract_key, by, {1})))
 print(select(2, pcall(by.extract_key, by, {1, 2})))
+
+-- Sources in one order.
+local merger = require('merger')
+local by_name = key_def.new({{fieldno = 1, type = 'string'}})
+local function shown(source)
+    local names = {}
+    for _, tuple in source:pairs() do
+        names[#names + 1] = tuple[1]
+    end
+    return table.concat(names, ' ')
+end
+local function sources()
+    local buffer = require('buffer').ibuf()
+    require('msgpack').encode({{'b'}, {'e'}}, buffer)
+    return {
+        merger.new_source_fromtable({{'a'}, {'d'}, {'g'}}), merger.new_source_frombuffer(buffer),
+        merger.new_tuple_source(function(_, number)
+            if number < 2 then
+                return number + 1, {number == 0 and 'c' or 'f'}
+            end
+        end, nil, 0), merger.new_source_fromtable({}),
+    }
+end
+print(shown(merger.new(by_name, sources())))
+print(#merger.new(by_name, sources()):select({limit = 3}), #merger.new(by_name, sources()):select())
+print(shown(merger.new(by_name, {merger.new_source_fromtable({{'b'}, {'a'}}),
+    merger.new_source_fromtable({{'c'}})}, {reverse = true})))
+local once = merger.new_source_fromtable({{'a'}, {'b'}, {'c'}})
+local first, second = merger.new(by_name, {once}):pairs(), merger.new(by_name, {once}):pairs()
+print(first:head()[1], second:head()[1], first:head()[1], first:is_null(), second:is_null())
+for _, call in ipairs({{merger.new_source_fromtable, 1}, {merger.new_source_frombuffer, 1},
+                       {merger.new_table_source, 1}, {merger.new, by_name, {}, 1},
+                       {merger.new, by_name, {}, {reverse = 1}}}) do
+    print(select(2, pcall(unpack(call))))
+end
 os.exit(0)
