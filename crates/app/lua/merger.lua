@@ -42,17 +42,13 @@ end
 
 -- What a program's iterator answers, piece by piece.
 local function fetcher(gen, param, state)
-    local is_over = false
     return function()
-        if is_over then
+        local following, chunk = gen(param, state)
+        -- At the end the place is kept: there may be more later. box.NULL is a place.
+        if type(following) == 'nil' then
             return nil
         end
-        local chunk
-        state, chunk = gen(param, state)
-        if state == nil then
-            is_over = true
-            return nil
-        end
+        state = following
         return chunk == nil and box.NULL or chunk
     end
 end
@@ -212,6 +208,8 @@ function merger.new(key_def, sources, options)
         end
         local first = heap[1]
         if first == nil then
+            -- The sources may have more later.
+            heap = nil
             return nil
         end
         local tuple = first.tuple
