@@ -425,6 +425,12 @@ ladon.registry['ladon.raise'] = function(code, message, class)
     error(last, 0)
 end
 
+-- The error of a module that needs no box: of `fio`, with the system's number, and of `crypto`.
+ladon.registry['ladon.module_error'] = function(class, message, number)
+    last = make({type = class, code = number and 115 or 0, message = message, errno = number}, 3)
+    return last
+end
+
 -- Code, message and class of whatever was raised.
 ladon.registry['ladon.parts'] = function(raised)
     if is_error(raised) then

@@ -173,7 +173,18 @@ function request_methods.render(request, options)
         response.headers['content-type'] = 'application/json; charset=utf-8'
         response.body = json().encode(options.json)
     else
-        error('http.server: templates are not supported yet; render text, data or json', 2)
+        local text, name = request.endpoint and request.endpoint.template, 'template'
+        if text == nil then
+            local file = request.endpoint and request.endpoint.file
+            name = file or options.file
+            if name == nil then
+                error('http.server: render needs text, data, json, or a route with a template', 2)
+            end
+            text = ladon.http_files.template(request.httpd, name)
+        end
+        response.headers['content-type'] = 'text/html; charset='
+            .. (request.httpd.options.charset or 'utf-8')
+        response.body = ladon.http_files.render(request.httpd, request, text, name, options)
     end
     return response
 end
@@ -234,8 +245,16 @@ function server_methods.route(httpd, options, handler)
         if module == nil then
             error("Wrong controller format '" .. handler .. "', must be 'module#action'", 2)
         end
+        local named
         handler = function(request)
-            return require(module)[action](request)
+            if named == nil or httpd.options.cache_controllers == false then
+                named = ladon.http_files.controller(httpd, module, action)
+            end
+            return named(request)
+        end
+    elseif handler == nil and (options.template ~= nil or options.file ~= nil) then
+        handler = function(request)
+            return request:render()
         end
     end
     if type(handler) ~= 'function' and type(handler) ~= 'table' then
@@ -249,7 +268,7 @@ function server_methods.route(httpd, options, handler)
     local method = (options.method or 'ANY'):upper()
     local route = {
         path = path, method = method, name = options.name, pattern = pattern, stashes = stashes,
-        sub = handler,
+        sub = handler, template = options.template, file = options.file,
     }
     if options.name then
         if httpd.named[options.name] then
@@ -323,8 +342,13 @@ function server_methods.hook(httpd, name, func)
     httpd.hooks[name] = func
 end
 
-function server_methods.helper()
-    error('http.server: helpers are for templates, which are not supported yet', 2)
+-- A function that templates see by this name; its first argument is the request.
+function server_methods.helper(httpd, name, func)
+    if func ~= nil and type(func) ~= 'function' then
+        error("Wrong type for helper function: " .. type(func), 2)
+    end
+    httpd.helpers[name] = func
+    return httpd
 end
 
 local function head_of(status, headers)
@@ -537,7 +561,9 @@ local function respond(httpd, request)
     end
     local found, has_other = httpd:match(request.method, request.path)
     if found == nil then
-        return {status = has_other and 405 or 404}
+        local is_read = request.method == 'GET' or request.method == 'HEAD'
+        local response = is_read and ladon.http_files.static(httpd, request.path) or nil
+        return response or {status = has_other and 405 or 404}
     end
     request.endpoint, request.stashes = found.endpoint, found.stash
     if httpd.hooks.before_dispatch then
@@ -615,14 +641,12 @@ end
 local OPTIONS = {
     max_header_size = 'number', max_body_size = 'number', header_timeout = 'number',
     idle_timeout = 'number', display_errors = 'boolean', log_requests = 'any', log_errors = 'any',
-    handler = 'function', disable_keepalive = 'table',
+    handler = 'function', disable_keepalive = 'table', app_dir = 'string', charset = 'string',
+    cache_controllers = 'boolean',
 }
 
--- Options that are about templates and files, which are not there.
-local WITHOUT_MEANING = {
-    app_dir = true, charset = true, cache_templates = true, cache_controllers = true,
-    cache_static = true,
-}
+-- Files are read each time.
+local WITHOUT_MEANING = {cache_templates = true, cache_static = true}
 
 local function new(host, port, options)
     options = options or {}
@@ -641,7 +665,8 @@ local function new(host, port, options)
     end
     return setmetatable({
         host = host, port = port, options = options, routes = {}, named = {}, hooks = {},
-        clients = {}, is_stopped = true,
+        clients = {}, is_stopped = true, helpers = {},
+        app_dir = options.app_dir or '.', has_app_dir = options.app_dir ~= nil,
         head_bytes = options.max_header_size or HEAD_BYTES,
         body_bytes = options.max_body_size or BODY_BYTES,
         idle = options.idle_timeout or IDLE_SECONDS,

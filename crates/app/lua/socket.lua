@@ -292,8 +292,29 @@ function socket.tcp_server(host, port, options, timeout)
     return server, server:name()
 end
 
-function socket.getaddrinfo()
-    box.error(box.error.UNSUPPORTED, 'Ladon', 'socket.getaddrinfo')
+-- The addresses of a name; only the calling fiber waits.
+function socket.getaddrinfo(host, port, timeout, hints)
+    if type(timeout) == 'table' then
+        hints = timeout
+    end
+    if type(host) ~= 'string' then
+        error('Usage: socket.getaddrinfo(host, port[, timeout][, hints])', 2)
+    end
+    local found = {ladon.sock_addresses(host, tostring(port or 0))}
+    if found[1] == nil then
+        return nil, found[3]
+    end
+    local wanted, shown = hints and hints.family, {}
+    for at = 1, #found, 2 do
+        local family = found[at]:find(':', 1, true) and 'AF_INET6' or 'AF_INET'
+        if wanted == nil or wanted == family then
+            shown[#shown + 1] = {
+                host = found[at], port = found[at + 1], family = family, type = 'SOCK_STREAM',
+                protocol = 'tcp',
+            }
+        end
+    end
+    return shown
 end
 
 function socket.iowait(fd, mode, timeout)

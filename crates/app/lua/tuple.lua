@@ -319,18 +319,22 @@ function box.tuple.new(...)
 end
 
 ladon.is_tuple = is_tuple
+ladon.path_parts = path_parts
 ladon.iterate[is_tuple] = methods.pairs
 ladon.add_plain(is_tuple, methods.totable)
 
-ladon.module('msgpack', function()
-    local msgpack = {NULL = ladon.null}
-    msgpack.encode = ladon.encode
-    function msgpack.decode(text, at)
-        if type(text) ~= 'string' then
-            error('bad argument #1 to decode (string expected)', 2)
+-- The old name, whose functions are the same; but memory needs no length.
+ladon.module('msgpackffi', function()
+    local msgpack = require('msgpack')
+    local old = {internal = {}}
+    function old.decode(text, at)
+        if type(text) == 'cdata' and at == nil then
+            return msgpack.decode_unchecked(text)
         end
-        return ladon.decode(text, at or 1)
+        return msgpack.decode(text, at)
     end
-    msgpack.decode_unchecked = msgpack.decode
-    return msgpack
+    function old.internal.encode_r(buffer, value)
+        msgpack.encode(value, buffer)
+    end
+    return setmetatable(old, {__index = msgpack})
 end)

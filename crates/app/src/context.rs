@@ -1,5 +1,6 @@
 //! What the functions that Lua calls share.
 
+use crate::blocking::Blocking;
 use crate::host::{Data, Host, Ran};
 use crate::poller::Poller;
 use crate::stack::State;
@@ -35,6 +36,7 @@ pub(crate) struct Context {
     pub(crate) types: Cell<Types>,
     pub(crate) scheduler: Scheduler,
     pub(crate) poller: Poller,
+    pub(crate) blocking: Blocking,
     pub(crate) data: RefCell<Option<Box<dyn Data>>>,
     pub(crate) host: RefCell<Box<dyn Host>>,
     pub(crate) seats: RefCell<FiberMap<Seat>>,
@@ -58,11 +60,17 @@ const BUFFER_BYTES_MAX: usize = 64 << 10;
 const THREADS_MAX: usize = 256;
 
 impl Context {
-    pub(crate) fn new(host: Box<dyn Host>, poll: mio::Poll, fibers_max: usize) -> Context {
+    pub(crate) fn new(
+        host: Box<dyn Host>,
+        poll: mio::Poll,
+        blocking: Blocking,
+        fibers_max: usize,
+    ) -> Context {
         Context {
             types: Cell::default(),
             scheduler: Scheduler::new(fibers_max),
             poller: Poller::new(poll),
+            blocking,
             data: RefCell::default(),
             host: RefCell::new(host),
             seats: RefCell::default(),

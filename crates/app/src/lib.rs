@@ -20,6 +20,7 @@
 //!   anything that may raise one.
 //! - **Nothing is borrowed across a switch** or a call into Lua: the [`Data`] least of all.
 
+mod blocking;
 mod context;
 mod host;
 mod inbox;

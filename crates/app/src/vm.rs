@@ -1,5 +1,6 @@
 //! The machine: one Lua state, its fibers, and the loop that they run in.
 
+use crate::blocking::{self, Blocking};
 use crate::context::Context;
 use crate::host::Host;
 use crate::inbox::Inbox;
@@ -57,7 +58,13 @@ const FILES: &[(&str, &str)] = &[
     ("schema", include_str!("../lua/schema.lua")),
     ("box", include_str!("../lua/box.lua")),
     ("netbox", include_str!("../lua/netbox.lua")),
+    ("key_def", include_str!("../lua/key_def.lua")),
+    ("merger", include_str!("../lua/merger.lua")),
+    ("popen", include_str!("../lua/popen.lua")),
+    ("http_files", include_str!("../lua/http_files.lua")),
     ("http", include_str!("../lua/http.lua")),
+    ("console", include_str!("../lua/console.lua")),
+    ("http_client", include_str!("../lua/http_client.lua")),
 ];
 
 /// The answers of one turn, which leave at its end.
@@ -80,7 +87,8 @@ impl Vm {
     /// The memory is not enough for the libraries.
     pub fn new(host: Box<dyn Host>, inbox: Arc<Inbox>, options: &VmOptions) -> Result<Vm, String> {
         let poll = inbox.take_poll().ok_or("the inbox has a machine already")?;
-        let context = Box::new(Context::new(host, poll, options.fibers_max));
+        let blocking = Blocking::new(Arc::clone(&inbox));
+        let context = Box::new(Context::new(host, poll, blocking, options.fibers_max));
         let mut memory = Box::new(Memory { used: 0, max: options.memory_bytes_max });
         // SAFETY: The memory keeps its address, and is dropped after the state is closed.
         let state = unsafe { lua_newstate(allocate, (&raw mut *memory).cast()) };
@@ -99,7 +107,8 @@ impl Vm {
         unsafe {
             luaL_openlibs(state);
             lua_pushcclosure(state, open_modules, 0);
-            if lua_pcall(state, 0, 0, 0) != LUA_OK {
+            lua_pushlightuserdata(state, (&raw const *self.context).cast_mut().cast());
+            if lua_pcall(state, 1, 0, 0) != LUA_OK {
                 let text = bytes(state, -1).unwrap_or_default();
                 return Err(String::from_utf8_lossy(text).into_owned());
             }
@@ -127,6 +136,7 @@ impl Vm {
         self.begin(program, Rc::clone(&is_over));
         loop {
             self.take_requests();
+            self.context.blocking.finish(&self.context.scheduler);
             for fiber in self.context.at_gate.take() {
                 self.context.scheduler.wake(fiber);
             }
@@ -246,6 +256,8 @@ impl Drop for Vm {
 unsafe extern "C-unwind" fn open_modules(state: State) -> c_int {
     // SAFETY: LuaJIT's own libraries are open, and this is a protected call.
     unsafe {
+        let context = lua_touserdata(state, 1);
+        ladon_modules::set_blocking_runner(state, blocking::run, context);
         ladon_modules::preload(state);
         ladon_modules::extend(state);
     }

@@ -59,9 +59,6 @@ function string.split(text, separator, most)
     if separator == nil then
         return split_by_space(text, most)
     end
-    if text == '' then
-        return {}
-    end
     return split_by_text(text, separator, most)
 end
 
@@ -246,6 +243,8 @@ table.clear = require('table.clear')
 
 -- os ----------------------------------------------------------------------------------------------
 
+-- Tarantool knows this type, and programs use it.
+pcall(ffi.cdef, 'typedef int pid_t;')
 pcall(ffi.cdef, [[
 extern char **environ;
 int setenv(const char *name, const char *value, int overwrite);
@@ -327,6 +326,9 @@ function tonumber64(...)
     end
     return parse_digits(digits, base or 10, sign == '-')
 end
+
+-- A global too, as in Tarantool.
+utf8 = require('utf8')
 
 function dostring(text, ...)
     local chunk, message = loadstring(text)

@@ -182,6 +182,21 @@ pub(crate) unsafe fn look(
     }
 }
 
+/// Whether the value at `index` is a type of FFI, and no value of one.
+pub(crate) unsafe fn is_ctype(state: State, types: &Types, index: c_int) -> bool {
+    // SAFETY: As for the module.
+    unsafe {
+        if lua_type(state, index) != LUA_TCDATA || !types.header_is_known {
+            return false;
+        }
+        let id_of = |index| lua_topointer(state, index).byte_sub(TYPE_BEFORE_PAYLOAD).cast::<u16>();
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, types.references[0]);
+        let is_one = id_of(index).read() == id_of(-1).read();
+        lua_settop(state, -2);
+        is_one
+    }
+}
+
 unsafe fn slow_id(state: State, types: &Types, index: c_int) -> u32 {
     let index = if index < 0 && index > LUA_REGISTRYINDEX { index - 1 } else { index };
     // SAFETY: As for the module; the payload of a ctype is its number.

@@ -20,20 +20,29 @@
 //! - **No sockets, no fibers, no box.** What a module needs of them it asks for by `require`, when
 //!   it is called.
 
+mod base64;
+mod blocking;
 mod cdata;
+mod cipher;
 mod decimal;
+mod digest;
 mod errno;
+mod fio;
+mod hashes;
 mod json;
 mod log;
+mod msgpack;
 mod numbers;
 mod pickle;
 mod serializer;
 mod stack;
 mod table;
 mod tarantool;
+mod utf8;
 mod uuid;
 mod yaml;
 
+pub use blocking::{BlockingRunner, set_blocking_runner};
 pub use cdata::Integer;
 pub use decimal::{PAYLOAD_BYTES_MAX, decimal_to_payload, push_decimal_payload};
 pub use log::{LogRecord, LogSink, set_log};

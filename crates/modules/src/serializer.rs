@@ -399,6 +399,7 @@ impl Looker<'_> {
             let kind = lua_type(state, index);
             if self.options.encode_load_metatables
                 && (kind == LUA_TCDATA || kind == LUA_TUSERDATA)
+                && !cdata::is_ctype(state, self.types, index)
                 && push_serialize_of(state, index)
             {
                 self.replace(index);

@@ -6,7 +6,7 @@
 //! therefore owns nothing that has to be dropped: values that own memory go into [`own`].
 
 use mlua::ffi::*;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int};
 
 /// A Lua state, or one of its coroutines.
 pub(crate) type State = *mut lua_State;
@@ -94,24 +94,46 @@ pub(crate) fn never(_: c_int) -> ! {
 /// The value lives while the userdata is on the stack.
 pub(crate) unsafe fn own<T: Default>(state: State) -> *mut T {
     const { assert!(align_of::<T>() <= 8, "Lua aligns a userdata to eight bytes") };
-    let drop_function: Function = drop_owned::<T>;
     // SAFETY: As for the module. The metatable comes last, so that only a whole value is dropped;
     // until then the value owns no memory, as a default one of the crate's types does not.
     unsafe {
         let place = lua_newuserdata(state, size_of::<T>()).cast::<T>();
         place.write(T::default());
-        lua_pushlightuserdata(state, drop_function as *mut c_void);
-        lua_rawget_(state, LUA_REGISTRYINDEX);
+        push_metatable_of::<T>(state);
         if lua_type(state, -1) == LUA_TNIL {
             lua_settop(state, -2);
             lua_createtable(state, 0, 1);
-            set_function(state, c"__gc", drop_function);
-            lua_pushlightuserdata(state, drop_function as *mut c_void);
+            set_function(state, c"__gc", drop_owned::<T>);
+            push_bytes(state, std::any::type_name::<T>().as_bytes());
             lua_pushvalue(state, -2);
             lua_rawset(state, LUA_REGISTRYINDEX);
         }
         lua_setmetatable(state, -2);
         place
+    }
+}
+
+/// Pushes what the registry has for `T`: by its name, since functions of two types may be one.
+unsafe fn push_metatable_of<T>(state: State) {
+    // SAFETY: As for the module.
+    unsafe {
+        push_bytes(state, std::any::type_name::<T>().as_bytes());
+        lua_rawget_(state, LUA_REGISTRYINDEX);
+    }
+}
+
+/// The `T` that [`own`] made and that is at `index`; `None` of anything else.
+pub(crate) unsafe fn owned<T: Default>(state: State, index: c_int) -> Option<*mut T> {
+    // SAFETY: As for the module. Only what `own` made of a `T` has this metatable, and this length.
+    unsafe {
+        let place = lua_touserdata(state, index).cast::<T>();
+        if place.is_null() || lua_getmetatable(state, index) == 0 {
+            return None;
+        }
+        push_metatable_of::<T>(state);
+        let is_one = lua_type(state, -1) == LUA_TTABLE && lua_rawequal(state, -1, -2) != 0;
+        lua_settop(state, -3);
+        (is_one && lua_objlen(state, index) == size_of::<T>()).then_some(place)
     }
 }
 

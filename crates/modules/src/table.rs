@@ -1,7 +1,9 @@
 //! Which modules there are, and how they come into a state.
 
 use crate::stack::{State, push_bytes, run_chunk};
-use crate::{cdata, decimal, errno, json, log, pickle, tarantool, uuid, yaml};
+use crate::{
+    cdata, decimal, digest, errno, fio, json, log, msgpack, pickle, tarantool, utf8, uuid, yaml,
+};
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int, c_void};
 
@@ -58,16 +60,26 @@ macro_rules! lua {
 }
 
 static MODULES: &[Module] = &[
+    lua!("buffer", "buffer.lua"),
     lua!("clock", "clock.lua"),
+    rust!("crypto", digest::open_crypto),
+    lua!("csv", "csv.lua"),
     rust!("decimal", decimal::open),
+    rust!("digest", digest::open),
     rust!("errno", errno::open),
+    rust!("fio", fio::open),
     lua!("fun", "fun.lua"),
+    lua!("iconv", "iconv.lua"),
     rust!("json", json::open),
     rust!("log", log::open),
+    rust!("msgpack", msgpack::open),
     rust!("pickle", pickle::open),
+    lua!("pwd", "pwd.lua"),
     lua!("strict", "strict.lua"),
+    lua!("tap", "tap.lua"),
     rust!("tarantool", tarantool::open),
     lua!("uri", "uri.lua"),
+    rust!("utf8", utf8::open),
     rust!("uuid", uuid::open),
     rust!("yaml", yaml::open),
 ];
@@ -129,6 +141,9 @@ pub unsafe fn extend(state: *mut lua_State) {
     unsafe {
         lua_pushnil(state);
         run_chunk(state, include_str!("../lua/extend.lua"), c"@builtin/extend.lua");
+        lua_settop(state, -2);
+        lua_pushnil(state);
+        run_chunk(state, include_str!("../lua/loaders.lua"), c"@builtin/loaders.lua");
         lua_settop(state, -2);
     }
 }

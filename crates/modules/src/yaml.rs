@@ -1,20 +1,17 @@
-//! `yaml`: YAML 1.1 as Tarantool prints it on its console. `yaml.decode` is refused by name: the
-//! library that would read it ends the process at some texts.
+//! `yaml`: YAML 1.1 as Tarantool prints and reads it on its console.
+//!
+//! Two libraries, since the one that writes as Tarantool does ends the process when it reads some
+//! texts.
 
+mod decode;
 mod encode;
 
 use crate::serializer::{Format, push_serializer};
-use crate::stack::{State, raise};
+use crate::stack::State;
 use std::ffi::c_int;
 
 const FORMAT: Format =
-    Format { functions: &[(c"encode", encode::encode), (c"decode", decode)], new };
-
-/// `yaml.decode(text)`.
-unsafe extern "C-unwind" fn decode(state: State) -> c_int {
-    // SAFETY: As for `stack`.
-    unsafe { raise(state, b"yaml.decode is not supported yet") }
-}
+    Format { functions: &[(c"encode", encode::encode), (c"decode", decode::decode)], new };
 
 /// Pushes the module.
 pub(crate) unsafe fn open(state: State) {

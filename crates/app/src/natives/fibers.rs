@@ -32,7 +32,7 @@ const NO_MODE: c_int = 0x0e;
 ///
 /// # Safety
 /// As for [`crate::stack`]; called from Lua.
-pub(super) unsafe fn before_switch(state: State) {
+pub(crate) unsafe fn before_switch(state: State) {
     // SAFETY: As promised.
     unsafe { luaJIT_setmode(state, 0, NO_MODE) };
 }

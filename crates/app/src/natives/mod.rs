@@ -1,5 +1,6 @@
 //! The functions that `lua/*.lua` are built on: one table, which each of those files is called with.
 
+mod children;
 mod data;
 mod fibers;
 mod http;
@@ -9,7 +10,7 @@ mod tuples;
 
 use crate::context::Context;
 use crate::stack::{State, push_bytes, set_function};
-use fibers::before_switch;
+pub(crate) use fibers::before_switch;
 use ladon_kernel::program::Failed;
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};
@@ -26,6 +27,7 @@ pub(crate) unsafe fn push_all(state: State, context: *const Context) {
     unsafe {
         lua_createtable(state, 0, 64);
         let all = [
+            children::NATIVES,
             data::NATIVES,
             fibers::NATIVES,
             http::NATIVES,

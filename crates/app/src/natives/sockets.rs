@@ -3,6 +3,7 @@
 //! waits).
 
 use super::{Native, before_switch, raise_text};
+use crate::blocking;
 use crate::context::Context;
 use crate::stack::{State, bytes, push_bytes};
 use ladon_fibers::Woken;
@@ -11,7 +12,7 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 use std::ffi::c_int;
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
-use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Shutdown, SocketAddr, ToSocketAddrs};
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 pub(super) const NATIVES: &[Native] = &[
@@ -25,6 +26,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"sock_shutdown", shutdown),
     (c"sock_close", close),
     (c"sock_name", name),
+    (c"sock_addresses", sock_addresses),
 ];
 
 /// Bytes that one read gets at most.
@@ -68,14 +70,31 @@ fn addresses(host: &str, port: &str) -> io::Result<Vec<SockAddr>> {
     Ok(all.into_iter().map(SockAddr::from).collect())
 }
 
+/// The addresses of the host and the port that are the first arguments. A name is looked up on
+/// another thread, while only this fiber waits.
+unsafe fn looked_up(state: State) -> io::Result<Vec<SockAddr>> {
+    // SAFETY: As promised by the caller; the texts stay on the stack.
+    unsafe {
+        let (host, port) = address_of(state);
+        let is_name =
+            host != "unix/" && host.parse::<IpAddr>().is_err() && !matches!(&*host, "" | "*");
+        if !is_name {
+            return addresses(&host, &port);
+        }
+        let mut found = Err(io::Error::from(ErrorKind::NotFound));
+        let context = std::ptr::from_ref(Context::of(state)).cast();
+        blocking::run(state, context, &mut || found = addresses(&host, &port));
+        found
+    }
+}
+
 /// A socket at the first address where it can be made to do what it is for; else the last error.
 fn at_first(
-    host: &str,
-    port: &str,
+    found: io::Result<Vec<SockAddr>>,
     begin: impl Fn(&Socket, &SockAddr) -> io::Result<()>,
 ) -> io::Result<Socket> {
     let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
-    for address in addresses(host, port)? {
+    for address in found? {
         let socket = Socket::new(address.domain(), Type::STREAM, None)?;
         match begin(&socket, &address) {
             Ok(()) => return Ok(socket),
@@ -117,8 +136,8 @@ unsafe fn adopt(state: State, made: io::Result<Socket>) -> c_int {
 
 /// `sock_listen(host, port) -> fd`.
 unsafe extern "C-unwind" fn listen(state: State) -> c_int {
-    fn made(host: &str, port: &str) -> io::Result<Socket> {
-        at_first(host, port, |socket, address| {
+    fn made(found: io::Result<Vec<SockAddr>>) -> io::Result<Socket> {
+        at_first(found, |socket, address| {
             if address.domain() != Domain::UNIX {
                 socket.set_reuse_address(true)?;
             }
@@ -128,19 +147,15 @@ unsafe extern "C-unwind" fn listen(state: State) -> c_int {
     }
     // SAFETY: As for all functions that Lua calls.
     unsafe {
-        let done = {
-            let (host, port) = address_of(state);
-            made(&host, &port)
-        };
+        let done = made(looked_up(state));
         adopt(state, done)
     }
 }
 
-/// `sock_connect(host, port) -> fd` of a socket that may still be connecting. Names are looked up
-/// at once: a program that must not wait for them uses addresses.
+/// `sock_connect(host, port) -> fd` of a socket that may still be connecting.
 unsafe extern "C-unwind" fn connect(state: State) -> c_int {
-    fn made(host: &str, port: &str) -> io::Result<Socket> {
-        at_first(host, port, |socket, address| {
+    fn made(found: io::Result<Vec<SockAddr>>) -> io::Result<Socket> {
+        at_first(found, |socket, address| {
             socket.set_nonblocking(true)?;
             if address.domain() != Domain::UNIX {
                 socket.set_tcp_nodelay(true)?;
@@ -153,11 +168,46 @@ unsafe extern "C-unwind" fn connect(state: State) -> c_int {
     }
     // SAFETY: As for all functions that Lua calls.
     unsafe {
-        let done = {
-            let (host, port) = address_of(state);
-            made(&host, &port)
-        };
+        let done = made(looked_up(state));
         adopt(state, done)
+    }
+}
+
+/// `sock_addresses(host, port) -> host, port, host, port ...` of a name, or nil and what failed.
+unsafe extern "C-unwind" fn sock_addresses(state: State) -> c_int {
+    /// What is beyond is left out.
+    const ADDRESSES_MAX: usize = 32;
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let mut addresses = [None; ADDRESSES_MAX];
+        match looked_up(state) {
+            Ok(found) => {
+                let found = found.iter().filter_map(SockAddr::as_socket);
+                addresses.iter_mut().zip(found).for_each(|(place, one)| *place = Some(one));
+            }
+            Err(error) => return push_error(state, &error),
+        }
+        luaL_checkstack(state, 2 * ADDRESSES_MAX as c_int, c"getaddrinfo".as_ptr());
+        let mut pushed = 0;
+        for address in addresses.iter().flatten() {
+            push_address(state, address);
+            pushed += 2;
+        }
+        pushed
+    }
+}
+
+/// Pushes an address as a text, and its port.
+unsafe fn push_address(state: State, address: &SocketAddr) {
+    // SAFETY: As promised by the caller.
+    unsafe {
+        let mut text = [0u8; 64];
+        let mut rest: &mut [u8] = &mut text[..];
+        // 39 digits and colons at most.
+        let _ = std::io::Write::write_fmt(&mut rest, format_args!("{}", address.ip()));
+        let left = rest.len();
+        push_bytes(state, &text[..64 - left]);
+        lua_pushnumber(state, f64::from(address.port()));
     }
 }
 
@@ -314,13 +364,7 @@ unsafe extern "C-unwind" fn name(state: State) -> c_int {
         });
         let Ok(address) = address else { return 0 };
         if let Some(address) = address.as_socket() {
-            let mut text = [0u8; 64];
-            let mut rest: &mut [u8] = &mut text[..];
-            // 39 digits and colons at most.
-            let _ = std::io::Write::write_fmt(&mut rest, format_args!("{}", address.ip()));
-            let left = rest.len();
-            push_bytes(state, &text[..64 - left]);
-            lua_pushnumber(state, f64::from(address.port()));
+            push_address(state, &address);
             return 2;
         }
         push_bytes(state, b"unix/");

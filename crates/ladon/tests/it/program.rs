@@ -33,18 +33,26 @@ fn has_tarantool() -> bool {
     version.is_ok_and(|it| String::from_utf8_lossy(&it.stdout).contains("Tarantool 2.6"))
 }
 
+/// A program prints what was recorded, here and under Tarantool.
 #[track_caller]
 fn check_transcript(name: &str) {
+    let recorded = check_own_transcript(name);
+    if has_tarantool() {
+        let theirs = run(&mut Command::new("tarantool"), &format!("{name}.lua"));
+        assert_eq!(String::from_utf8_lossy(&theirs.stdout), recorded, "recorded of Tarantool");
+    }
+}
+
+/// A program prints what was recorded. Returns that.
+#[track_caller]
+fn check_own_transcript(name: &str) -> String {
     let recorded = std::fs::read_to_string(program(&format!("{name}.txt"))).expect("a transcript");
     let script = format!("{name}.lua");
     let ran = run(Command::new(LADON).arg("tarantool"), &script);
     let printed = String::from_utf8_lossy(&ran.stdout);
     assert_eq!(printed, recorded, "{}", String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success());
-    if has_tarantool() {
-        let theirs = run(&mut Command::new("tarantool"), &script);
-        assert_eq!(String::from_utf8_lossy(&theirs.stdout), recorded, "recorded of Tarantool");
-    }
+    recorded
 }
 
 #[test]
@@ -60,6 +68,17 @@ fn fibers_are_those_of_tarantool() {
 #[test]
 fn net_box_and_sockets_are_those_of_tarantool() {
     check_transcript("client");
+}
+
+#[test]
+fn modules_that_wait_are_those_of_tarantool() {
+    check_transcript("modules");
+}
+
+/// Tarantool's http.server is a rock, which is not installed.
+#[test]
+fn web_pages_come_from_templates_and_files_and_are_fetched() {
+    check_own_transcript("web_files");
 }
 
 #[test]

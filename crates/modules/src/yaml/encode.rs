@@ -33,14 +33,21 @@ pub(super) unsafe extern "C-unwind" fn encode(state: State) -> c_int {
     // SAFETY: As for `stack`; what owns memory belongs to the userdata.
     unsafe {
         let given = lua_gettop(state);
-        if given == 0 || given > 2 || given == 2 && lua_type(state, 2) != LUA_TTABLE {
-            raise(state, USAGE);
+        if given == 0
+            || given > 2
+            || given == 2 && !matches!(lua_type(state, 2), LUA_TTABLE | LUA_TNIL)
+        {
+            raise_usage(state);
         }
         let options = own_options(state);
         let work = own::<Work>(state);
         let work_index = lua_gettop(state);
-        if given == 2 {
-            read_tag(state, &mut *work);
+        if given == 2
+            && let Err(text) = read_tag(state, &mut *work)
+        {
+            lua_pushnil(state);
+            push_bytes(state, text);
+            return 2;
         }
         // Tables by how often they are met: false once, true more often, then their number.
         lua_createtable(state, 0, 0);
@@ -63,31 +70,53 @@ pub(super) unsafe extern "C-unwind" fn encode(state: State) -> c_int {
     }
 }
 
-unsafe fn read_tag(state: State, work: &mut Work) {
+/// Notes the tag of the options, or says why it is none.
+unsafe fn read_tag(state: State, work: &mut Work) -> Result<(), &'static [u8]> {
     // SAFETY: As for `stack`.
     unsafe {
+        if lua_type(state, 2) == LUA_TNIL {
+            return Ok(());
+        }
         lua_getfield_(state, 2, c"tag_prefix".as_ptr());
         lua_getfield_(state, 2, c"tag_handle".as_ptr());
         if lua_type(state, -1) == LUA_TNIL && lua_type(state, -2) == LUA_TNIL {
-            return;
+            return Ok(());
         }
         if lua_type(state, -1) != LUA_TSTRING || lua_type(state, -2) != LUA_TSTRING {
-            raise(state, USAGE);
+            raise_usage(state);
         }
         let (handle, prefix) = (check_bytes(state, -1), check_bytes(state, -2));
-        let word = handle.strip_prefix(b"!").and_then(|rest| rest.strip_suffix(b"!"));
-        let good = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
-        if !word.is_some_and(|word| word.iter().all(good)) {
-            raise(state, b"tag handle must start and end with '!', with letters between");
+        if !handle.starts_with(b"!") {
+            return Err(b"tag handle must start with '!'");
         }
-        if prefix.is_empty() || !prefix.iter().all(u8::is_ascii_graphic) {
-            raise(state, b"tag prefix must not be empty, and of letters and signs");
+        if !handle.ends_with(b"!") {
+            return Err(b"tag handle must end with '!'");
+        }
+        let good = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_';
+        if handle.len() > 2 && !handle[1..handle.len() - 1].iter().all(good) {
+            return Err(b"tag handle must contain alphanumerical characters only");
+        }
+        if prefix.is_empty() {
+            return Err(b"tag prefix must not be empty");
+        }
+        if !prefix.iter().all(u8::is_ascii_graphic) {
+            return Err(b"tag prefix must not have blanks or letters beyond ASCII");
         }
         work.directive.extend_from_slice(b"%TAG ");
         work.directive.extend_from_slice(handle);
         work.directive.push(b' ');
         work.directive.extend_from_slice(prefix);
         work.directive.push(b'\n');
+        Ok(())
+    }
+}
+
+/// Raises how it is called, without a place as the real one does.
+unsafe fn raise_usage(state: State) -> ! {
+    // SAFETY: As for `stack`.
+    unsafe {
+        push_bytes(state, USAGE);
+        lua_error(state)
     }
 }
 
@@ -312,7 +341,11 @@ unsafe fn plain_event(state: State, index: c_int, field: Field<'_>, digits: i32)
 unsafe fn text_event(state: State, index: c_int, text: &[u8], short: bool) -> Event {
     // SAFETY: As for `stack`; a text stays one here.
     let number_like = unsafe { lua_isnumber(state, index) != 0 };
-    let Ok(plain) = std::str::from_utf8(text) else {
+    let is_shown = |character: char| {
+        !matches!(character, '\u{80}'..='\u{9f}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    };
+    let plain = std::str::from_utf8(text).ok().filter(|plain| plain.chars().all(is_shown));
+    let Some(plain) = plain else {
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);
         return Event::scalar(None, Some(TAG_BINARY), &encoded, false, false, ScalarStyle::Any);
     };

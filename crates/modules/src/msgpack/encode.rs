@@ -1,0 +1,150 @@
+//! Lua values to MessagePack.
+
+use crate::cdata::{self, Type};
+use crate::decimal::{PAYLOAD_BYTES_MAX, decimal_to_payload};
+use crate::serializer::{DEPTH_MAX, Field, Looker, own_options};
+use crate::stack::{State, own, push_bytes, raise};
+use crate::uuid::uuid_to_bytes;
+use ladon_msgpack::write;
+use mlua::ffi::*;
+use std::ffi::c_int;
+
+const SLOTS_OF_A_LEVEL: c_int = 10;
+/// The longest text that is written.
+const BYTES_MAX: usize = 1 << 31;
+
+/// The types of extensions: decimal and uuid.
+pub(super) const DECIMAL: i8 = 1;
+pub(super) const UUID: i8 = 2;
+
+/// `encode(value) -> text`.
+pub(super) unsafe extern "C-unwind" fn encode(state: State) -> c_int {
+    // SAFETY: As for `stack`; the text belongs to the userdata.
+    unsafe {
+        let options = own_options(state);
+        lua_settop(state, 1);
+        let out = own::<Vec<u8>>(state);
+        lua_pushvalue(state, 1);
+        let looker = Looker { state, types: cdata::types(state), options };
+        Encoder { looker, out }.value(0);
+        push_bytes(state, &*out);
+        *out = Vec::new();
+        1
+    }
+}
+
+struct Encoder<'a> {
+    looker: Looker<'a>,
+    out: *mut Vec<u8>,
+}
+
+impl Encoder<'_> {
+    /// Where the text is written: it lives as long as its userdata, and is used here alone.
+    fn out(&mut self) -> &mut Vec<u8> {
+        // SAFETY: As said.
+        let out = unsafe { &mut *self.out };
+        if out.len() > BYTES_MAX {
+            // SAFETY: As for `stack`; nothing here has to be dropped.
+            unsafe { raise(self.looker.state, b"not enough memory") };
+        }
+        out
+    }
+
+    /// Writes the value at the top of the stack, which stays there, perhaps replaced.
+    unsafe fn value(&mut self, depth: u32) {
+        let state = self.looker.state;
+        // SAFETY: As for `stack`, and there is room for a level.
+        unsafe {
+            let index = lua_gettop(state);
+            luaL_checkstack(state, SLOTS_OF_A_LEVEL, c"msgpack.encode".as_ptr());
+            // What a program has made a float or a double stays one.
+            match cdata::look(state, self.looker.types, index) {
+                Some((Type::Float, payload)) => {
+                    return write::float(self.out(), payload.cast::<f32>().read());
+                }
+                Some((Type::Double, payload)) => {
+                    return write::double(self.out(), payload.cast::<f64>().read());
+                }
+                _ => {}
+            }
+            match self.looker.look(index) {
+                Field::Nil => write::nil(self.out()),
+                Field::Bool(value) => write::bool(self.out(), value),
+                Field::Signed(value) => write::int(self.out(), value),
+                Field::Unsigned(value) => write::uint(self.out(), value),
+                Field::Double(value) => write::double(self.out(), value),
+                Field::Text(text) => write::str(self.out(), text),
+                Field::Array { length, .. } => {
+                    if self.enter(depth) {
+                        self.array(index, length, depth + 1);
+                    }
+                }
+                Field::Map { .. } => {
+                    if self.enter(depth) {
+                        self.map(index, depth + 1);
+                    }
+                }
+                Field::Decimal => {
+                    let mut payload = [0; PAYLOAD_BYTES_MAX];
+                    if let Some(length) = decimal_to_payload(state, index, &mut payload) {
+                        write::ext(self.out(), DECIMAL, &payload[..length]);
+                    }
+                }
+                Field::Uuid => {
+                    if let Some(bytes) = uuid_to_bytes(state, index) {
+                        write::ext(self.out(), UUID, &bytes);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a table at this depth is written. As nil it is written here.
+    fn enter(&mut self, depth: u32) -> bool {
+        let depth_max = u32::try_from(self.looker.options.encode_max_depth).unwrap_or(0);
+        if depth < depth_max.min(DEPTH_MAX) {
+            return true;
+        }
+        if !self.looker.options.encode_deep_as_nil || depth >= DEPTH_MAX {
+            // SAFETY: As for `stack`; nothing here has to be dropped.
+            unsafe { raise(self.looker.state, b"Too high nest level") };
+        }
+        write::nil(self.out());
+        false
+    }
+
+    unsafe fn array(&mut self, index: c_int, length: usize, depth: u32) {
+        let state = self.looker.state;
+        write::array(self.out(), u32::try_from(length).unwrap_or(u32::MAX));
+        for place in 1..=length {
+            // SAFETY: As for `stack`.
+            unsafe {
+                lua_rawgeti_(state, index, place as c_int);
+                self.value(depth);
+                lua_settop(state, -2);
+            }
+        }
+    }
+
+    unsafe fn map(&mut self, index: c_int, depth: u32) {
+        let state = self.looker.state;
+        // SAFETY: As for `stack`. The key is copied before it is looked at, which may replace it.
+        unsafe {
+            let mut count = 0;
+            lua_pushnil(state);
+            while lua_next(state, index) != 0 {
+                count += 1;
+                lua_settop(state, -2);
+            }
+            write::map(self.out(), count);
+            lua_pushnil(state);
+            while lua_next(state, index) != 0 {
+                lua_pushvalue(state, -2);
+                self.value(depth);
+                lua_settop(state, -2);
+                self.value(depth);
+                lua_settop(state, -2);
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+io.stdout:setvbuf("no")
+local c=require('csv') local k={} for a,b in pairs(c) do k[#k+1]=a..':'..type(b) end table.sort(k) print(table.concat(k,' '))
+local function q(v) if type(v)=='table' then local r={} for i=1,#v do r[i]=q(v[i]) end return '{'..table.concat(r,', ')..'}' end return type(v)=='string' and ('%q'):format(v) or tostring(v) end
+local function p(f,...) local r={pcall(f,...)} for i=1,#r do r[i]=type(r[i])=='table' and q(r[i]) or tostring(r[i]):gsub('^[%w/_.]+%.lua:%d+: ','') end print(table.concat(r,' | ')) end
+p(c.load,'a,b,c\n1,2,3\n') p(c.load,'a,b\r\nc,d') p(c.load,'"a,b","c""d"\n"e\nf",g') p(c.load,'') p(c.load,'\n') p(c.load,'a,,b,\n,') p(c.load,' a , b \n') p(c.load,'a;b',{delimiter=';'}) p(c.load,"'a,b',c",{quote_char="'"}) p(c.load,'a\nb\nc',{skip_head_lines=1}) p(c.load,'"abc') p(c.load,'a"b"c,d') p(c.load,'" a ",  "b"  ,c') p(c.load,'a,b\n\nc,d\n') p(c.load,'a,b\n\n\n') p(c.load,'a\rb') p(c.load,'"a"x,b') p(c.load,5) p(c.load) p(c.load,'a,b',{chunk_size=1}) p(c.load,'a,b\nc,d',{chunk_size=2}) p(c.load,'a\tb\n',{delimiter='\t'}) p(c.load,'\0,a') p(c.load,'привет,мир\n') p(c.load,'""') p(c.load,'"",""\n') p(c.load,',') p(c.load,'a,b,',{skip_head_lines=5}) p(c.load,'""""') p(c.load,'  \n  ') p(c.load,'a "b" c') p(c.load,'"a""b') p(c.load,'a\n"b\n')
+p(c.dump,{{'a','b'},{'c,d','e"f'}}) p(c.dump,{1,2,'x y'}) p(c.dump,{}) p(c.dump,{{}}) p(c.dump,{{'a\nb',' c','d '}}) p(c.dump,{{1,nil,3}}) p(c.dump,{{true,1.5,5ULL}}) p(c.dump,{{'a;b','c'}},{delimiter=';'}) p(c.dump,{{"it's"}},{quote_char="'"}) p(c.dump,5) p(c.dump) p(c.dump,{{''}}) p(c.dump,{{'a','b'}},{quote_char='"'}) p(c.dump,{{'a\rb'}}) p(c.dump,'x')
+local t={} local w={write=function(self,x) t[#t+1]=x return true end} p(c.dump,{{'a','b'},{'c'}},{},w) print(#t,table.concat(t,'|'))
+for i,row in c.iterate('a,b\nc,d\n') do print(i,q(row)) end
+local s='x,y\nz,w\n' local pos=1 local r={read=function(self,n) local x=s:sub(pos,pos+n-1) pos=pos+n return x end} p(c.load,r) pos=1 for i,row in c.iterate(r,{chunk_size=3}) do print(i,q(row)) end
+os.exit(0)

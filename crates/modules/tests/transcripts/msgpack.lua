@@ -1,0 +1,17 @@
+io.stdout:setvbuf("no")
+local m=require('msgpack') local ffi=require('ffi') local buffer=require('buffer')
+local function hex(s) return (s:gsub('.',function(c) return ('%02x'):format(c:byte()) end)) end
+local function shown(v) if type(v)=='table' then local k,r={},{} for a in pairs(v) do k[#k+1]=a end table.sort(k,function(a,b) return tostring(a)<tostring(b) end) for _,a in ipairs(k) do r[#r+1]=shown and tostring(a)..'='..tostring(type(v[a])=='table' and '{'..#v[a]..'}' or v[a]) end local mt=getmetatable(v) return (mt and mt.__serialize or '')..'{'..table.concat(r,',')..'}' end return type(v)..':'..tostring(v) end
+local function e(...) local r={pcall(m.encode,...)} if r[1] then print(hex(r[2])) else print((tostring(r[2]):gsub('^[%w/_.]+%.lua:%d+: ',''))) end end
+for _,v in ipairs{0,1,127,128,255,256,65535,65536,2^32-1,2^32,2^53,2^63,2^64,-1,-32,-33,-128,-129,-32768,-32769,-2^31,-2^31-1,-2^63,1.5,-0.5,1e300,1/0,true,false,'','a',('x'):rep(31),('x'):rep(32),1ULL,-1LL,18446744073709551615ULL,{},{1,2,3},{a=1},{1,{2,{a='b'}}},{[1]=1,[100]=2},setmetatable({},{__serialize='map'}),setmetatable({a=1},{__serialize='seq'}),setmetatable({1},{__serialize=function() return 'x' end}),require('uuid').fromstr('c8f0fa1f-da29-438c-a040-393f1126ad39'),require('decimal').new('-12.345'),ffi.new('float',1.25),ffi.new('double',2),ffi.new('bool',true),ffi.new('int8_t',-5)} do e(v) end
+e(nil) e(m.NULL) e(print) e({print}) print(#m.encode(('x'):rep(255)),#m.encode(('x'):rep(256)),#m.encode(('x'):rep(65536)),hex(m.encode(('x'):rep(300)):sub(1,4)))
+local t={} for i=1,20 do t[i]=i end print(hex(m.encode(t):sub(1,5)))
+local function d(s,...) local r={pcall(m.decode,s,...)} if r[1] then for i=2,#r do r[i]=shown(r[i]) end print(unpack(r,2)) else print('error') end end
+for _,s in ipairs{'c0','c2','c3','00','7f','ff','e0','cc80','cd0100','ce00010000','cf0000000100000000','cfffffffffffffffff','d080','d18000','d280000000','d3ffffffffffffffff','d38000000000000000','ca3fa00000','cb3ff8000000000000','a0','a161','d90161','da000161','db0000000161','c40161','c5000161','90','93010203','dc000101','dd0000000101','80','81a16101','de0001a16101','810102','c1','d40f00','c7','a5','dc','9301','d8020000000000000000000000000000000000','d501000c','dcffff01','cf00005af3107a3fff','cf00005af3107a4000','d3ffffa50cef85c001','d3ffffa50cef85c000'} do io.write(s,'\t') d((s:gsub('..',function(x) return string.char(tonumber(x,16)) end))) end
+d('\1\2',2) d('\1\2',3) d('\1\2',0) d('\1',nil) d() d(5) d({}) 
+print(shown((m.decode_unchecked('\147\1\2\3')))) print(select(2,m.decode_unchecked('\1\2')))
+local p=ffi.cast('const char *','\145\1') local v,q=m.decode(p,2) print(shown(v),q-p,tostring(ffi.typeof(q))) v,q=m.decode_unchecked(p) print(shown(v),q-p) q,v=m.ibuf_decode(p) print(shown(v),q-p) print((pcall(m.decode,p,-1)),(pcall(m.decode,p,1)))
+local b=buffer.ibuf() print(m.encode({1,2},b),b:size(),hex(ffi.string(b.rpos,b:size())))
+print((m.decode_array_header(ffi.cast("char *","\148"),1))) print((m.decode_map_header(ffi.cast('char *','\222\1\4'),3))) print((pcall(m.decode_map_header,ffi.cast('char *','\222'),1))) print((pcall(m.decode_map_header,ffi.cast('char *','\192'),1))) print((pcall(m.decode_map_header)))
+local n=m.new() n.cfg{encode_max_depth=1,encode_deep_as_nil=true} print(hex(n.encode({1,{2}}))) print(hex(m.encode({1,{2}}))) n.cfg{encode_invalid_as_nil=true} print(hex(n.encode({print}))) n.cfg{decode_save_metatables=false} print(getmetatable((n.decode('\144')))) print(m.cfg.encode_max_depth,n.cfg.encode_max_depth)
+os.exit(0)
