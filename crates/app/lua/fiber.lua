@@ -67,6 +67,7 @@ end
 
 -- The end of a fiber: whoever joins it gets what it returned.
 local function finish(object, is_ok, ...)
+    ladon.leave_transaction()
     object.is_over = true
     if object.is_joinable then
         object.results = {n = select('#', ...), is_ok, ...}

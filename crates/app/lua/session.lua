@@ -212,6 +212,12 @@ end
 ladon.run = run
 
 local function finish(is_ok, ...)
+    if is_ok and ladon.in_transaction() then
+        ladon.leave_transaction()
+        ladon.end_request()
+        box.error(box.error.FUNCTION_TX_ACTIVE)
+    end
+    ladon.leave_transaction()
     ladon.end_request()
     if not is_ok then
         local raised = ...

@@ -3,13 +3,14 @@
 use crate::counters;
 use crate::positions::Positions;
 use crate::random::random_u64;
-use ladon_app::{Data, Ran};
+use ladon_app::{Data, Ran, Stated};
 use ladon_engine::{Garbage, Scratch};
 use ladon_kernel::blocking;
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::local::Local;
 use ladon_kernel::message::Message;
 use ladon_kernel::node::Node;
+use ladon_kernel::program::Failed;
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::rng::Rng;
 use ladon_kernel::thread_parts::ThreadParts;
@@ -59,6 +60,14 @@ impl ProgramData {
             sessions: HashMap::new(),
             unfinished: HashMap::new(),
         }
+    }
+
+    /// Does something with the session of a user.
+    fn of_user<T>(&mut self, user: u32, with: impl FnOnce(&mut Session) -> T) -> T {
+        let mut session = self.session(user);
+        let done = with(&mut session);
+        self.sessions.insert(user, session);
+        done
     }
 
     /// The session of a user. It lives as long as the program: its user's rights are looked up anew
@@ -113,6 +122,24 @@ impl Data for ProgramData {
             flow if flow.runs_again() => Ran::Again { after_ms: AGAIN_MS },
             _ => Ran::Replied { depends: outcome.depends.0 },
         }
+    }
+
+    fn savepoint(&mut self, fiber: u64, user: u32) -> Result<u64, Failed> {
+        self.of_user(user, |session| session.savepoint(fiber))
+    }
+
+    fn go_back(&mut self, fiber: u64, user: u32, savepoint: u64) -> Result<(), Failed> {
+        self.of_user(user, |session| session.go_back(fiber, savepoint))
+    }
+
+    fn keep_stated(&mut self, fiber: u64, user: u32) -> Result<(), Failed> {
+        self.of_user(user, |session| session.keep_stated(fiber))
+    }
+
+    fn stated(&mut self, fiber: u64, user: u32) -> Vec<Stated> {
+        let stated = self.of_user(user, |session| session.stated(fiber));
+        let shown = stated.into_iter().map(|(space, (old, new))| Stated { space, old, new });
+        shown.collect()
     }
 
     fn settle(&mut self) {

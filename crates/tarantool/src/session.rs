@@ -6,7 +6,7 @@ use crate::preparation::Preparing;
 use crate::program::Asked;
 use crate::sql::{Aside, Change, State};
 use crate::transactions::Transactions;
-use ladon_engine::{GUEST, Scratch};
+use ladon_engine::{GUEST, Scratch, Stated};
 use ladon_iproto::greeting::{self, SALT_BYTES};
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::schema_watchers::WatchingClient;
@@ -33,6 +33,8 @@ pub struct Session {
     /// The user's rights, and the version of all rights that they are from.
     rights: Option<(u64, Rights)>,
     pub(crate) transactions: Transactions,
+    /// What the transaction has done that committed last, if it kept that.
+    pub(crate) committed: Vec<Stated>,
     /// What the definition takes long for that the request asks for which runs.
     pub(crate) preparing: Option<Box<Preparing>>,
     /// What the program was asked for by the request that runs.
@@ -73,6 +75,7 @@ impl Session {
             user_since: 0,
             rights: None,
             transactions: Transactions::default(),
+            committed: Vec::new(),
             preparing: None,
             asked: None,
             has_long_reply: false,

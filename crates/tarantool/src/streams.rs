@@ -83,6 +83,7 @@ impl Running<'_, '_> {
         let (done, lsn) = transaction.commit(&node.keyspace, scratch, pace, &mut *append);
         let flow = match done {
             Ok(Commit::Done) => {
+                self.session.committed = transaction.committed();
                 self.depends = self.depends.max(lsn);
                 return Ok(());
             }

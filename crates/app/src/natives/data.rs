@@ -1,7 +1,8 @@
 //! What `box.lua` is built on: requests of IPROTO, asked of the server that this is.
 
 use super::{Native, raise_failed, raise_text, uint};
-use crate::context::{Context, failed};
+use crate::context::{Context, failed, not_configured};
+use crate::host::Data;
 use crate::stack::{State, bytes, push_bytes};
 use crate::values::{Types, ValueError};
 use ladon_iproto::client::Reply;
@@ -27,6 +28,10 @@ pub(super) const NATIVES: &[Native] = &[
     (c"commit", commit),
     (c"rollback", rollback),
     (c"in_transaction", in_transaction),
+    (c"savepoint", savepoint),
+    (c"go_back", go_back),
+    (c"keep_stated", keep_stated),
+    (c"stated", stated),
     (c"pass_gate", pass_gate),
     (c"schema_version", schema_version),
 ];
@@ -421,6 +426,88 @@ unsafe fn end_transaction(state: State, request: Request<'_>) -> c_int {
             Err(refused) => raise(state, refused),
         }
     }
+}
+
+/// Asks the data something about the fiber's transaction.
+unsafe fn about_transaction<T>(
+    state: State,
+    ask: impl FnOnce(&mut dyn Data, u64, u32) -> Result<T, Failed>,
+) -> T
+where
+    T: Copy + Default,
+{
+    // SAFETY: As promised by the callers.
+    unsafe {
+        let context = Context::of(state);
+        let (fiber, user) = (context.scheduler.current(), context.seat().user);
+        let asked = match &mut *context.data.borrow_mut() {
+            Some(data) => ask(&mut **data, fiber, user),
+            None => Err(not_configured()),
+        };
+        match asked {
+            Ok(value) => value,
+            Err(failed) => {
+                raise_failed(state, failed);
+                T::default()
+            }
+        }
+    }
+}
+
+/// `savepoint() -> number`.
+unsafe extern "C-unwind" fn savepoint(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let number = about_transaction(state, |data, fiber, user| data.savepoint(fiber, user));
+        lua_pushnumber(state, number as f64);
+    }
+    1
+}
+
+/// `go_back(savepoint)`.
+unsafe extern "C-unwind" fn go_back(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let to = lua_tonumber(state, 1) as u64;
+        about_transaction(state, |data, fiber, user| data.go_back(fiber, user, to));
+    }
+    0
+}
+
+/// `keep_stated()`: for `stated` after the commit.
+unsafe extern "C-unwind" fn keep_stated(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe { about_transaction(state, |data, fiber, user| data.keep_stated(fiber, user)) };
+    0
+}
+
+/// `stated() -> {{space, old or nil, new or nil}, ...}`: what the fiber's transaction has done, or
+/// the one that has just committed.
+unsafe extern "C-unwind" fn stated(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls. An error of memory leaves the list behind.
+    unsafe {
+        let context = Context::of(state);
+        let (fiber, user) = (context.scheduler.current(), context.seat().user);
+        let stated = match &mut *context.data.borrow_mut() {
+            Some(data) => data.stated(fiber, user),
+            None => Vec::new(),
+        };
+        let types = context.types.get();
+        lua_createtable(state, stated.len().min(1 << 20) as c_int, 0);
+        for (at, one) in stated.iter().enumerate() {
+            lua_createtable(state, 3, 0);
+            lua_pushnumber(state, f64::from(one.space));
+            lua_rawseti_(state, -2, 1);
+            for (to, tuple) in [(2, &one.old), (3, &one.new)] {
+                if let Some(tuple) = tuple {
+                    types.push_tuple(state, tuple, one.space);
+                    lua_rawseti_(state, -2, to);
+                }
+            }
+            lua_rawseti_(state, -2, at as c_int + 1);
+        }
+    }
+    1
 }
 
 /// `in_transaction() -> boolean`.

@@ -58,6 +58,11 @@ fn fibers_are_those_of_tarantool() {
 }
 
 #[test]
+fn transactions_are_those_of_tarantool() {
+    check_transcript("transactions");
+}
+
+#[test]
 fn net_box_and_sockets_are_those_of_tarantool() {
     check_transcript("client");
 }
