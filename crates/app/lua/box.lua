@@ -168,7 +168,7 @@ for _, name in ipairs({
 }) do
     box[name] = absent('box.' .. name)
 end
-for _, name in ipairs({'on_replace', 'before_replace', 'create_check_constraint', 'run_triggers'}) do
+for _, name in ipairs({'create_check_constraint', 'run_triggers'}) do
     ladon.space_methods[name] = absent('space:' .. name)
 end
 for _, name in ipairs({'on_connect', 'on_disconnect', 'on_auth', 'on_access_denied', 'push', 'sync', 'fd'}) do

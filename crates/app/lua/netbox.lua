@@ -311,7 +311,9 @@ local function tuples(result)
 end
 
 local function first(result)
-    return result[1] ~= nil and box.tuple.new(result[1]) or nil
+    if result[1] ~= nil then
+        return box.tuple.new(result[1])
+    end
 end
 
 local function key_of(key)
@@ -521,10 +523,10 @@ net_box.self = {
         return true
     end,
     call = function(_, name, arguments)
-        return ladon.run(false, name, unpack(arguments or {}))
+        return ladon.run('call', name, unpack(arguments or {}))
     end,
     eval = function(_, text, arguments)
-        return ladon.run(true, text, unpack(arguments or {}))
+        return ladon.run('eval', text, unpack(arguments or {}))
     end,
 }
 setmetatable(net_box.self, {

@@ -186,8 +186,11 @@ local function body_of(name)
 end
 ladon.body_of = body_of
 
-local function run(is_eval, name, ...)
-    if is_eval then
+local function run(kind, name, ...)
+    if kind == 'statement' then
+        return ladon.state(name, ...)
+    end
+    if kind == 'eval' then
         local chunk, why = loadstring(name, '=eval')
         if chunk == nil then
             error(why, 0)
@@ -230,10 +233,10 @@ local function finish(is_ok, ...)
     return ...
 end
 
-ladon.registry['ladon.call'] = function(is_eval, name, ...)
+ladon.registry['ladon.call'] = function(kind, name, ...)
     -- Definitions may have changed since the last one.
     if ladon.schema_version() ~= nil then
         ladon.spaces()
     end
-    return finish(pcall(run, is_eval, name, ...))
+    return finish(pcall(run, kind, name, ...))
 end

@@ -26,6 +26,8 @@ local function current()
     return mine
 end
 
+ladon.transaction = current
+
 -- A function that gives what statements have done: number, old tuple, new tuple, space.
 local function iterator_of(stated)
     local function next_of(_, at)
@@ -74,6 +76,9 @@ function box.commit()
     end
     local fiber = ladon.current()
     local mine = open[fiber]
+    if mine ~= nil and mine.depth ~= nil and mine.depth > 0 then
+        box.error(box.error.COMMIT_IN_SUB_STMT)
+    end
     open[fiber] = nil
     if mine == nil then
         return ladon.commit()
@@ -96,6 +101,9 @@ function box.rollback()
     end
     local fiber = ladon.current()
     local mine = open[fiber]
+    if mine ~= nil and mine.depth ~= nil and mine.depth > 0 then
+        box.error(box.error.ROLLBACK_IN_SUB_STMT)
+    end
     open[fiber] = nil
     local stated = stated_for(mine, 'rollback')
     ladon.rollback()
@@ -112,6 +120,7 @@ function ladon.leave_transaction()
     if mine == nil then
         return
     end
+    mine.depth = 0
     if ladon.in_transaction() then
         box.rollback()
     end
@@ -178,9 +187,9 @@ local function is_callable(value)
 end
 ladon.is_callable = is_callable
 
--- What a call that changes or lists triggers does. Without arguments it lists them.
-function ladon.triggers_called(triggers, count, new, old)
-    if count == 0 then
+-- What a call that changes or lists triggers does. Without functions it lists them.
+function ladon.triggers_called(triggers, new, old)
+    if new == nil and old == nil then
         local shown = {}
         for at, trigger in ipairs(triggers) do
             shown[at] = trigger
@@ -188,18 +197,18 @@ function ladon.triggers_called(triggers, count, new, old)
         return shown
     end
     local is_new, is_old = new == nil or is_callable(new), old == nil or is_callable(old)
-    if not is_new or not is_old or new == nil and old == nil then
+    if not is_new or not is_old then
         error('trigger reset: incorrect arguments', 0)
     end
     return ladon.change_triggers(triggers, new, old)
 end
 
 for _, kind in ipairs({'commit', 'rollback'}) do
-    box['on_' .. kind] = function(...)
+    box['on_' .. kind] = function(new, old)
         if not ladon.in_transaction() then
             error(('Usage inside a transaction: box.on_%s([function | nil, [function | nil]])')
                 :format(kind), 0)
         end
-        return ladon.triggers_called(current()[kind], select('#', ...), ...)
+        return ladon.triggers_called(current()[kind], new, old)
     end
 end

@@ -1,6 +1,6 @@
 //! What the functions that Lua calls share.
 
-use crate::host::{Data, Host, Ran};
+use crate::host::{Caller, Data, Host, Ran};
 use crate::poller::Poller;
 use crate::stack::State;
 use crate::values::Types;
@@ -22,12 +22,15 @@ pub(crate) struct Seat {
     pub(crate) depends: u64,
     /// It has a transaction.
     pub(crate) in_transaction: bool,
+    /// It calls what is to be called when tuples change.
+    pub(crate) calls_triggers: bool,
 }
 
 /// Number of the user that programs run as.
 pub(crate) const ADMIN: u32 = 1;
 
-const NEW_SEAT: Seat = Seat { user: ADMIN, depends: 0, in_transaction: false };
+const NEW_SEAT: Seat =
+    Seat { user: ADMIN, depends: 0, in_transaction: false, calls_triggers: false };
 
 /// What the functions that Lua calls share. It is one thread's; no borrow of a cell lives across a
 /// call into Lua or a switch of fibers.
@@ -187,12 +190,14 @@ impl Context {
             true => self.scheduler.current(),
             false => 0,
         };
+        let Seat { user, calls_triggers, .. } = seat;
+        let caller = Caller { fiber: self.scheduler.current(), user, calls_triggers };
         let mut packet = self.take_buffer();
         write_request(&mut packet, 0, stream, request);
         let depends = loop {
             reply.clear();
             let ran = match &mut *self.data.borrow_mut() {
-                Some(data) => data.run(self.scheduler.current(), seat.user, &packet, reply),
+                Some(data) => data.run(caller, &packet, reply),
                 None => return Err(not_configured()),
             };
             match ran {

@@ -18,6 +18,17 @@ pub enum Ran {
     },
 }
 
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The fiber.
+    pub fiber: u64,
+    /// Whose rights it has.
+    pub user: u32,
+    /// It calls what is to be called when tuples change.
+    pub calls_triggers: bool,
+}
+
 /// What a statement of a transaction has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stated {
@@ -31,10 +42,20 @@ pub struct Stated {
 
 /// The data, as a program reaches it.
 pub trait Data {
-    /// Runs one packet of IPROTO, with its length in front, for a fiber, by the rights of `user`
+    /// Runs one packet of IPROTO, with its length in front, for a fiber, by the rights of a user
     /// (Tarantool's number: 0 guest, 1 admin), and appends the reply. A packet that runs again is
     /// the fiber's next one.
-    fn run(&mut self, fiber: u64, user: u32, packet: &[u8], reply: &mut Vec<u8>) -> Ran;
+    fn run(&mut self, caller: Caller, packet: &[u8], reply: &mut Vec<u8>) -> Ran;
+
+    /// Whether functions of the program are called when tuples of a space change. Nobody else changes
+    /// them then.
+    ///
+    /// # Errors
+    /// There is no such space.
+    fn set_triggers(&mut self, space: u32, has_triggers: bool) -> Result<(), Failed>;
+
+    /// What the last statement of the fiber's transaction has done to a space.
+    fn last_stated(&mut self, fiber: u64, user: u32, space: u32) -> Option<Stated>;
 
     /// Makes a savepoint in the fiber's transaction.
     ///

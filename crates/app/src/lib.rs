@@ -31,7 +31,7 @@ mod stack;
 mod values;
 mod vm;
 
-pub use host::{Data, Host, Ran, Setting, Stated};
+pub use host::{Caller, Data, Host, Ran, Setting, Stated};
 pub use inbox::{Inbox, REQUESTS_MAX};
 pub use ladon_modules::{LogRecord, set_log};
 pub use vm::{Program, Vm, VmOptions};

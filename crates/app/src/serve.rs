@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::stack::{State, bytes, push_bytes};
 use crate::values::{Types, ValueError};
 use ladon_kernel::program::{Answer, Failed, Kind, Request, Returned};
-use ladon_msgpack::{read_array, write};
+use ladon_msgpack::{read_array, take, write};
 use mlua::ffi::*;
 use std::ffi::c_int;
 
@@ -57,7 +57,7 @@ struct Frame<'r> {
     failed: Option<ValueError>,
 }
 
-/// Calls `ladon.call(is an expression, name, arguments...)`. Errors of the arguments are left in the frame.
+/// Calls `ladon.call(kind, name, arguments...)`. Errors of the arguments are left in the frame.
 unsafe extern "C-unwind" fn enter(state: State) -> c_int {
     // SAFETY: The frame is on the stack of who has called this; nothing here owns memory.
     unsafe {
@@ -65,7 +65,12 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
         lua_settop(state, 0);
         let request = (*frame).request;
         lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.call".as_ptr());
-        lua_pushboolean(state, c_int::from(request.kind == Kind::Eval));
+        let kind: &[u8] = match request.kind {
+            Kind::Call | Kind::Call16 => b"call",
+            Kind::Eval => b"eval",
+            Kind::Statement => b"statement",
+        };
+        push_bytes(state, kind);
         push_bytes(state, &request.name);
         let mut input = request.arguments.as_slice();
         let count = if input.is_empty() { 0 } else { read_array(&mut input).unwrap_or(0) };
@@ -74,7 +79,8 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
                 (*frame).failed = Some(ValueError("too many arguments".to_owned()));
                 return 0;
             }
-            if let Err(error) = push_argument(&(*frame).types, state, &mut input) {
+            let types = &(*frame).types;
+            if let Err(error) = push_argument(types, state, request.kind, &mut input) {
                 (*frame).failed = Some(error);
                 return 0;
             }
@@ -84,9 +90,21 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
     }
 }
 
-unsafe fn push_argument(types: &Types, state: State, input: &mut &[u8]) -> Result<(), ValueError> {
+/// Pushes an argument; what a statement has stays as it is, as a tuple.
+unsafe fn push_argument(
+    types: &Types,
+    state: State,
+    kind: Kind,
+    input: &mut &[u8],
+) -> Result<(), ValueError> {
     // SAFETY: As promised by the caller.
-    unsafe { types.push(state, input) }
+    unsafe {
+        if kind == Kind::Statement && ladon_iproto::request::is_array(input) {
+            types.push_tuple(state, take(input)?, 0);
+            return Ok(());
+        }
+        types.push(state, input)
+    }
 }
 
 /// Appends what the function has returned.

@@ -32,7 +32,7 @@ pub use savepoint::Stated;
 use crate::keyspace::Keyspace;
 use crate::space::{
     Content, Holding, OpenTransactions, Spaces, TransactionLimits, check_written, conflict,
-    no_such_space, too_many_transactions, transactions_too_large,
+    has_triggers, no_such_space, too_many_transactions, transactions_too_large,
 };
 use crate::tx::{Garbage, Scratch};
 use commit::{Planted, Repetition};
@@ -71,6 +71,8 @@ pub struct Interactive {
     savepoints: Vec<u64>,
     /// Counts savepoints and statements.
     next_number: u64,
+    /// Who runs the statements calls what is to be called when tuples change.
+    calls_triggers: bool,
     /// What a commit has done is kept.
     keeps_stated: bool,
     stated: Vec<Stated>,
@@ -103,6 +105,8 @@ struct View {
     version: u64,
     changed: Lsn,
     is_written: bool,
+    /// A program's functions are called when its tuples change.
+    has_triggers: bool,
     /// Between savepoints.
     changes: Vec<Encoded>,
     /// What was done, for those who follow the space's changes, by the statements' numbers.
@@ -113,9 +117,9 @@ struct View {
 
 /// What was done and shown.
 enum Step {
-    /// The statement and its number, its result, and how many keys of multikey indexes it made and
-    /// removed.
-    Wrote((u64, OwnedStatement), Result<Written, BoxError>, usize),
+    /// The statement, its number, and whether triggers were called; its result; and how many keys of
+    /// multikey indexes it made and removed.
+    Wrote((u64, bool, OwnedStatement), Result<Written, BoxError>, usize),
     /// A savepoint.
     Kept(u64),
     /// The space is again as it was at a savepoint.
@@ -126,10 +130,20 @@ enum Step {
 
 impl View {
     fn of(content: &Content) -> View {
-        let Content { space, version, changed, .. } = content;
+        let Content { space, version, changed, has_triggers, .. } = content;
         let (space, version, changed) = (space.clone(), *version, *changed);
+        let has_triggers = *has_triggers;
         let (changes, noted) = (vec![Encoded::default()], Vec::new());
-        View { space, version, changed, is_written: false, changes, noted, kept: Vec::new() }
+        View {
+            space,
+            version,
+            changed,
+            is_written: false,
+            has_triggers,
+            changes,
+            noted,
+            kept: Vec::new(),
+        }
     }
 
     /// Runs a statement, and notes what changed.
@@ -171,6 +185,7 @@ impl Interactive {
             planted: Planted::default(),
             savepoints: Vec::new(),
             next_number: 0,
+            calls_triggers: false,
             keeps_stated: false,
             stated: Vec::new(),
             bytes: 0,
@@ -229,6 +244,11 @@ impl Interactive {
             self.touch(keyspace, *other)?;
         }
         self.bind(id, linked);
+        let calls_triggers = self.calls_triggers;
+        let view = &self.touch(keyspace, id)?.view;
+        if view.has_triggers && !calls_triggers {
+            return Err(has_triggers(&view.space));
+        }
         let result = statement.run(&mut self.touch(keyspace, id)?.view.space);
         let mut reads = Vec::new();
         if let Ok(written) = &result {
@@ -243,7 +263,8 @@ impl Interactive {
         }
         self.next_number += 1;
         let number = self.next_number;
-        let bytes = self.touch(keyspace, id)?.note_written((number, statement), &result);
+        let bytes =
+            self.touch(keyspace, id)?.note_written((number, calls_triggers, statement), &result);
         self.hold(bytes)?;
         for (id, selected) in reads {
             self.note_selected(id, selected)?;
@@ -259,6 +280,12 @@ impl Interactive {
         let def_of = |id: &SpaceId| Some(self.touched.get(id)?.view.space.def());
         let bound = BoundFields::of(own.view.space.def(), linked.iter().filter_map(def_of));
         self.touched.entry(id).and_modify(|own| own.bound = Some(bound));
+    }
+
+    /// Whether who runs statements from now on calls what a program wants to have called when tuples
+    /// change. Others cannot change them.
+    pub fn call_triggers(&mut self, calls: bool) {
+        self.calls_triggers = calls;
     }
 
     /// The LSN that all depends on that it has shown.
@@ -368,7 +395,7 @@ impl Touched {
     /// Notes what a statement did, or its error. Returns the bytes that this holds.
     fn note_written(
         &mut self,
-        (number, statement): (u64, Statement<'_>),
+        (number, calls_triggers, statement): (u64, bool, Statement<'_>),
         result: &Result<Written, BoxError>,
     ) -> usize {
         let before = self.view.last_bytes();
@@ -383,7 +410,7 @@ impl Touched {
             keys = changed.map(|tuple| self.view.space.multikeys(tuple.bytes()) as usize).sum();
         }
         bytes += keys * STEP_BYTES + self.view.last_bytes();
-        self.keep(Step::Wrote((number, kept), result.clone(), keys));
+        self.keep(Step::Wrote((number, calls_triggers, kept), result.clone(), keys));
         bytes - before
     }
 

@@ -42,6 +42,9 @@ pub enum Kind {
     Call16,
     /// EVAL.
     Eval,
+    /// A statement on a space that has triggers; `name` is its method, and the arguments are the
+    /// space's number, the index's if it has one, and what the request has.
+    Statement,
 }
 
 /// Who has asked.

@@ -3,7 +3,7 @@
 use crate::counters;
 use crate::positions::Positions;
 use crate::random::random_u64;
-use ladon_app::{Data, Ran, Stated};
+use ladon_app::{Caller, Data, Ran, Stated};
 use ladon_engine::{Garbage, Scratch};
 use ladon_kernel::blocking;
 use ladon_kernel::client::clients::ClientInfo;
@@ -83,7 +83,8 @@ impl ProgramData {
 }
 
 impl Data for ProgramData {
-    fn run(&mut self, fiber: u64, user: u32, packet: &[u8], reply: &mut Vec<u8>) -> Ran {
+    fn run(&mut self, caller: Caller, packet: &[u8], reply: &mut Vec<u8>) -> Ran {
+        let Caller { fiber, user, calls_triggers } = caller;
         if self.log.is_backlogged() {
             self.log.write_soon();
             return Ran::Again { after_ms: AGAIN_MS };
@@ -105,6 +106,7 @@ impl Data for ProgramData {
         // What other fibers have begun on the same session is not this one's.
         let mut unfinished = self.unfinished.remove(&fiber).unwrap_or_default();
         session.exchange(&mut unfinished);
+        session.call_triggers(calls_triggers);
         let outcome = ladon_tarantool::execute(&mut thread, &mut session, packets, packet, reply);
         if !thread.scratch.ready.is_empty() {
             blocking::serve(&mut thread);
@@ -140,6 +142,21 @@ impl Data for ProgramData {
         let stated = self.of_user(user, |session| session.stated(fiber));
         let shown = stated.into_iter().map(|(space, (old, new))| Stated { space, old, new });
         shown.collect()
+    }
+
+    fn set_triggers(&mut self, space: u32, has_triggers: bool) -> Result<(), Failed> {
+        let catalog = self.node.keyspace.spaces.catalog();
+        let Some(cell) = catalog.get(space) else {
+            let message = format!("Space '{space}' does not exist");
+            return Err(Failed { code: 36, message, class: "ClientError".to_owned() });
+        };
+        cell.set_triggers(has_triggers);
+        Ok(())
+    }
+
+    fn last_stated(&mut self, fiber: u64, user: u32, space: u32) -> Option<Stated> {
+        let stated = self.of_user(user, |session| session.last_stated(fiber, space));
+        stated.map(|(old, new)| Stated { space, old, new })
     }
 
     fn settle(&mut self) {

@@ -246,6 +246,9 @@ impl Running<'_, '_> {
         statement: Statement<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
+        if self.is_for_program(id) {
+            return self.state(id, statement, out);
+        }
         let written = self.write(id, statement)?;
         let tuple = statement.shown(&written);
         let data = reply::begin_data(out, self.sync, self.schema_version);

@@ -8,14 +8,16 @@
 
 use crate::error;
 use crate::statements::{Ended, Running};
+use ladon_engine::SpaceCell;
 use ladon_iproto::reply;
 use ladon_iproto::request::Call;
 use ladon_kernel::message::Message;
 use ladon_kernel::program::{Answer, Asker, Failed, Kind, Request, Returned};
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::shared::Shared;
-use ladon_record::Lsn;
-use ladon_space::BoxError;
+use ladon_msgpack::write;
+use ladon_record::{Lsn, SpaceId};
+use ladon_space::{BoxError, Statement};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -120,6 +122,47 @@ impl Running<'_, '_> {
         self.thread.local.stats.count_error(failed.message.as_bytes());
         let entry = (failed.code, &*failed.class, &*failed.message);
         error::write_entry(out, self.sync, self.schema_version, entry);
+    }
+
+    /// Whether the program has to be asked for a statement on a space, since functions of it are to
+    /// be called. In a transaction of the client's, it cannot be: the space refuses it.
+    pub(crate) fn is_for_program(&self, id: SpaceId) -> bool {
+        self.is_asked()
+            || self.catalog.get(id).is_some_and(SpaceCell::has_triggers)
+                && self.thread.node.program.is_some()
+                && !self.session.is_of_program
+                && !self.is_in_transaction()
+    }
+
+    /// A statement that the program runs, with what is to be called.
+    pub(crate) fn state(
+        &mut self,
+        id: SpaceId,
+        statement: Statement<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Ended> {
+        let (name, parts, numbers): (_, [&[u8]; 2], [Option<u32>; 2]) = match statement {
+            Statement::Insert(tuple) => ("insert", [tuple, &[]], [None, None]),
+            Statement::Replace(tuple) => ("replace", [tuple, &[]], [None, None]),
+            Statement::Update { index, key, operations, index_base } => {
+                ("update", [key, operations], [Some(index), Some(index_base)])
+            }
+            Statement::Delete { index, key } => ("delete", [key, &[]], [Some(index), None]),
+            Statement::Upsert { tuple, operations, index_base } => {
+                ("upsert", [tuple, operations], [None, Some(index_base)])
+            }
+        };
+        let mut arguments = Vec::new();
+        write::array(&mut arguments, 5);
+        write::uint(&mut arguments, id.into());
+        for number in numbers {
+            write::uint(&mut arguments, number.unwrap_or(0).into());
+        }
+        for part in parts {
+            arguments.extend_from_slice(if part.is_empty() { &[0x90] } else { part });
+        }
+        let call = Call { name: name.as_bytes(), arguments: &arguments };
+        self.ask(Kind::Statement, &call, out)
     }
 
     /// EVAL.

@@ -25,6 +25,11 @@ impl Session {
         open.ok_or_else(error::no_transaction)
     }
 
+    /// Whether who runs requests from now on calls what is to be called when tuples change.
+    pub fn call_triggers(&mut self, calls: bool) {
+        self.calls_triggers = calls;
+    }
+
     /// Makes a savepoint in a stream's transaction, and returns its number.
     ///
     /// # Errors

@@ -35,6 +35,10 @@ pub struct Session {
     pub(crate) transactions: Transactions,
     /// What the transaction has done that committed last, if it kept that.
     pub(crate) committed: Vec<Stated>,
+    /// Who runs the request that runs calls what is to be called when tuples change.
+    pub(crate) calls_triggers: bool,
+    /// It is the program's, which has no other to ask.
+    pub(crate) is_of_program: bool,
     /// What the definition takes long for that the request asks for which runs.
     pub(crate) preparing: Option<Box<Preparing>>,
     /// What the program was asked for by the request that runs.
@@ -76,6 +80,8 @@ impl Session {
             rights: None,
             transactions: Transactions::default(),
             committed: Vec::new(),
+            calls_triggers: false,
+            is_of_program: false,
             preparing: None,
             asked: None,
             has_long_reply: false,
@@ -139,6 +145,7 @@ impl Session {
     pub fn of_program(user: u32, node: &Node, info: Arc<ClientInfo>) -> Session {
         let mut session = Session::new([0; 4], info);
         session.log_in(user, node.keyspace.spaces.access_version());
+        session.is_of_program = true;
         session
     }
 

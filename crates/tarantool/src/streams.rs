@@ -128,6 +128,7 @@ impl Running<'_, '_> {
         let mut transaction = taken.ok_or_else(error::transaction_timeout)?;
         // Those of other streams; this one is taken out.
         let beside = self.session.transactions.bytes();
+        transaction.call_triggers(self.session.calls_triggers);
         let result = transaction.check_room(beside).and_then(|()| run(self, &mut transaction));
         if let Some(place) = self.session.transactions.of(self.stream) {
             *place = Some(transaction);

@@ -28,6 +28,9 @@ pub(super) const NATIVES: &[Native] = &[
     (c"commit", commit),
     (c"rollback", rollback),
     (c"in_transaction", in_transaction),
+    (c"call_triggers", call_triggers),
+    (c"set_triggers", set_triggers),
+    (c"last_stated", last_stated),
     (c"savepoint", savepoint),
     (c"go_back", go_back),
     (c"keep_stated", keep_stated),
@@ -38,6 +41,12 @@ pub(super) const NATIVES: &[Native] = &[
 
 /// Lua counts fields from 1.
 const INDEX_BASE: u32 = 1;
+
+/// The number of the first field in operations: Lua's, unless another is given.
+unsafe fn base(state: State, index: c_int) -> u32 {
+    // SAFETY: As promised by the callers.
+    unsafe { if lua_type(state, index) == LUA_TNUMBER { uint(state, index) } else { INDEX_BASE } }
+}
 
 /// Why a request has no values.
 enum Refused {
@@ -310,17 +319,18 @@ unsafe extern "C-unwind" fn put(state: State) -> c_int {
     }
 }
 
-/// `update(space, index, key, operations) -> tuple or nil`.
+/// `update(space, index, key, operations, base or nil) -> tuple or nil`.
 unsafe extern "C-unwind" fn update(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let context = Context::of(state);
         let (space, index) = (uint(state, 1), uint(state, 2));
+        let index_base = base(state, 5);
         let request = request_of(|it: &Encoded| {
             Request::Update(Update {
                 space: SpaceRef::Id(space),
                 index: IndexRef::Id(index),
-                index_base: INDEX_BASE,
+                index_base,
                 key: it.get(0),
                 operations: it.get(1),
             })
@@ -343,16 +353,16 @@ unsafe extern "C-unwind" fn delete(state: State) -> c_int {
     }
 }
 
-/// `upsert(space, tuple, operations)`.
+/// `upsert(space, tuple, operations, base or nil)`.
 unsafe extern "C-unwind" fn upsert(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let context = Context::of(state);
-        let space = uint(state, 1);
+        let (space, index_base) = (uint(state, 1), base(state, 4));
         let request = request_of(|it: &Encoded| {
             Request::Upsert(Upsert {
                 space: SpaceRef::Id(space),
-                index_base: INDEX_BASE,
+                index_base,
                 tuple: it.get(0),
                 operations: it.get(1),
             })
@@ -452,6 +462,53 @@ where
             }
         }
     }
+}
+
+/// `call_triggers(boolean) -> boolean`: whether the fiber calls what is to be called when tuples change;
+/// returns whether it did.
+unsafe extern "C-unwind" fn call_triggers(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let (before, calls) = (context.seat().calls_triggers, lua_toboolean(state, 1) != 0);
+        context.change_seat(|seat| seat.calls_triggers = calls);
+        lua_pushboolean(state, c_int::from(before));
+    }
+    1
+}
+
+/// `set_triggers(space, boolean)`: whether something is to be called when its tuples change.
+unsafe extern "C-unwind" fn set_triggers(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let (space, has_triggers) = (uint(state, 1), lua_toboolean(state, 2) != 0);
+        about_transaction(state, |data, _, _| data.set_triggers(space, has_triggers));
+    }
+    0
+}
+
+/// `last_stated(space) -> boolean, old or nil, new or nil`: whether the last statement of the fiber's
+/// transaction has done something to the space, and what.
+unsafe extern "C-unwind" fn last_stated(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls. An error of memory leaves the tuples behind.
+    unsafe {
+        let context = Context::of(state);
+        let (fiber, user) = (context.scheduler.current(), context.seat().user);
+        let space = uint(state, 1);
+        let stated = match &mut *context.data.borrow_mut() {
+            Some(data) => data.last_stated(fiber, user, space),
+            None => None,
+        };
+        lua_pushboolean(state, c_int::from(stated.is_some()));
+        let (old, new) = stated.map_or((None, None), |one| (one.old, one.new));
+        for tuple in [&old, &new] {
+            match tuple {
+                Some(tuple) => context.types.get().push_tuple(state, tuple, space),
+                None => lua_pushnil(state),
+            }
+        }
+    }
+    3
 }
 
 /// `savepoint() -> number`.

@@ -110,7 +110,7 @@ impl Step {
     pub(super) fn work(&self) -> usize {
         let (tuples, bytes) = match self {
             Step::Kept(_) | Step::WentBack(_) => (0, 0),
-            Step::Wrote((_, statement), result, keys) => {
+            Step::Wrote((.., statement), result, keys) => {
                 let new = result.as_ref().ok().and_then(|written| written.new.as_ref());
                 (*keys, statement.bytes() + new.map_or(0, Tuple::memory))
             }
@@ -135,7 +135,9 @@ impl Step {
                 true
             }
             Step::WentBack(savepoint) => view.go_back(*savepoint),
-            Step::Wrote((number, statement), before, _) => {
+            // Triggers have come meanwhile, and were not called.
+            Step::Wrote((_, false, _), ..) if view.has_triggers => false,
+            Step::Wrote((number, _, statement), before, _) => {
                 let statement = statement.get();
                 match (view.run(*number, statement), before) {
                     (Ok(now), Ok(before)) => {

@@ -287,6 +287,32 @@ fn blind_writes_do_not_conflict() {
     assert_eq!(dump(&node.keyspace)[&(512, 0)], (0..5).map(|id| put(id, 1)).collect::<Vec<_>>());
 }
 
+/// A program's functions are called for every change from a moment on, or it is refused: also that of
+/// a transaction that began before.
+#[test]
+fn no_change_passes_triggers() {
+    let node = node();
+    let tuple = |id: u64| array(&[&number(id), &number(id), &number(id)]);
+    let insert = |transaction: &mut Interactive, id: u64| {
+        transaction.write(&node.keyspace, 512, Statement::Insert(&tuple(id)))
+    };
+    let mut transactions: Vec<Interactive> =
+        (0..3).map(|_| Interactive::new(&node.keyspace.spaces)).collect();
+    insert(&mut transactions[0], 1).unwrap();
+    transactions[1].call_triggers(true);
+    insert(&mut transactions[1], 2).unwrap();
+    let catalog = node.keyspace.spaces.catalog();
+    catalog.get(512).unwrap().set_triggers(true);
+    let unsupported = |refused: BoxError| assert_eq!(refused.code.0, 5, "{refused:?}");
+    unsupported(insert(&mut transactions[2], 3).unwrap_err());
+    unsupported(node.write(512, |space| space.insert(&tuple(4))).unwrap_err());
+    assert!(commit(&node, &mut transactions[0]).is_err(), "nothing was called for it");
+    commit(&node, &mut transactions[1]).expect("who wrote it has called what is to be called");
+    assert_eq!(dump(&node.keyspace)[&(512, 0)], [tuple(2)]);
+    catalog.get(512).unwrap().set_triggers(false);
+    node.write(512, |space| space.insert(&tuple(4))).unwrap();
+}
+
 /// Who is told of a conflict knows that something has changed: the reply depends on that.
 #[test]
 fn a_conflict_depends_on_what_changed() {
