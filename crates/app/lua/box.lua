@@ -171,9 +171,7 @@ end
 for _, name in ipairs({'create_check_constraint', 'run_triggers'}) do
     ladon.space_methods[name] = absent('space:' .. name)
 end
-for _, name in ipairs({'on_connect', 'on_disconnect', 'on_auth', 'on_access_denied', 'push', 'sync', 'fd'}) do
-    box.session[name] = absent('box.session.' .. name)
-end
+box.session.on_access_denied = absent('box.session.on_access_denied')
 
 -- SQL.
 local DATA, METADATA, SQL_INFO = 0x30, 0x32, 0x42

@@ -1,16 +1,18 @@
 //! What the functions that Lua calls share.
 
 use crate::host::{Caller, Data, Host, Ran};
+use crate::inbox::Inbox;
 use crate::poller::Poller;
 use crate::stack::State;
 use crate::values::Types;
 use ladon_fibers::{FiberId, FiberMap, Scheduler};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::request::Request;
-use ladon_kernel::program::Failed;
+use ladon_kernel::program::{Asker, Failed};
 use mlua::ffi::*;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A fiber's part of the context: what it has beside its stack.
@@ -24,6 +26,21 @@ pub(crate) struct Seat {
     pub(crate) in_transaction: bool,
     /// It calls what is to be called when tuples change.
     pub(crate) calls_triggers: bool,
+}
+
+/// Whose request a fiber serves.
+#[derive(Clone)]
+pub(crate) struct Client {
+    /// The session's number.
+    pub(crate) session: u64,
+    pub(crate) user: u32,
+    pub(crate) peer: String,
+    /// The number of its socket.
+    pub(crate) fd: i32,
+    /// The number that it has given the request.
+    pub(crate) sync: u64,
+    /// Where answers go, and what comes before.
+    pub(crate) asker: Option<Arc<dyn Asker>>,
 }
 
 /// Number of the user that programs run as.
@@ -41,8 +58,9 @@ pub(crate) struct Context {
     pub(crate) data: RefCell<Option<Box<dyn Data>>>,
     pub(crate) host: RefCell<Box<dyn Host>>,
     pub(crate) seats: RefCell<FiberMap<Seat>>,
-    /// The clients whose requests are being served, by fiber: number, user and address.
-    pub(crate) clients: RefCell<FiberMap<(u64, u32, String)>>,
+    /// The clients whose requests are being served, by fiber.
+    pub(crate) clients: RefCell<FiberMap<Client>>,
+    pub(crate) inbox: Arc<Inbox>,
     /// Fibers that wait at the gate; each turn they look again.
     pub(crate) at_gate: RefCell<Vec<FiberId>>,
     /// Lua threads that are not in use, with their numbers in the registry.
@@ -61,8 +79,13 @@ const BUFFER_BYTES_MAX: usize = 64 << 10;
 const THREADS_MAX: usize = 256;
 
 impl Context {
-    pub(crate) fn new(host: Box<dyn Host>, poll: mio::Poll, fibers_max: usize) -> Context {
+    pub(crate) fn new(
+        host: Box<dyn Host>,
+        (inbox, poll): (Arc<Inbox>, mio::Poll),
+        fibers_max: usize,
+    ) -> Context {
         Context {
+            inbox,
             types: Cell::default(),
             scheduler: Scheduler::new(fibers_max),
             poller: Poller::new(poll),

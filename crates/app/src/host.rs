@@ -79,6 +79,9 @@ pub trait Data {
     /// transaction that the user has just committed.
     fn stated(&mut self, fiber: u64, user: u32) -> Vec<Stated>;
 
+    /// Whether there is a client's session of this number.
+    fn has_session(&self, session: u64) -> bool;
+
     /// Passes on what packets have left: the log's records, garbage, answers to waiting clients.
     /// Called after each turn, and before the thread sleeps.
     fn settle(&mut self);

@@ -1,10 +1,11 @@
 //! What other threads leave for the machine's.
 
 use crate::poller::WAKER;
-use ladon_kernel::program::{Program, Request};
+use ladon_kernel::program::{Kind, Program, Request};
 use mio::{Poll, Waker};
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// Requests that run or wait, of all clients together: `net_msg_max`.
@@ -14,6 +15,8 @@ pub const REQUESTS_MAX: usize = 768;
 pub struct Inbox {
     state: Mutex<State>,
     waker: Waker,
+    /// Bits of what it wants to be told of.
+    wanted: AtomicU8,
     /// What the machine sleeps with, until it takes it.
     poll: Mutex<Option<Poll>>,
 }
@@ -23,6 +26,15 @@ struct State {
     requests: VecDeque<Request>,
     /// Requests that were taken, and are not answered.
     running: usize,
+}
+
+fn bit(kind: Kind) -> u8 {
+    match kind {
+        Kind::Connect => 1,
+        Kind::Auth => 2,
+        Kind::Disconnect => 4,
+        Kind::Call | Kind::Call16 | Kind::Eval | Kind::Statement => 0,
+    }
 }
 
 impl Program for Inbox {
@@ -41,6 +53,15 @@ impl Program for Inbox {
         Ok(())
     }
 
+    fn tell(&self, request: Request) {
+        self.lock().requests.push_back(request);
+        self.wake();
+    }
+
+    fn wants(&self, kind: Kind) -> bool {
+        self.wanted.load(Relaxed) & bit(kind) != 0
+    }
+
     fn wake(&self) {
         // The machine looks soon as well if this fails.
         let _ = self.waker.wake();
@@ -55,7 +76,16 @@ impl Inbox {
     pub fn new() -> io::Result<Inbox> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKER)?;
-        Ok(Inbox { state: Mutex::default(), waker, poll: Mutex::new(Some(poll)) })
+        let wanted = AtomicU8::new(0);
+        Ok(Inbox { state: Mutex::default(), waker, wanted, poll: Mutex::new(Some(poll)) })
+    }
+
+    /// Whether it wants to be told of this from now on.
+    pub(crate) fn want(&self, kind: Kind, wants: bool) {
+        match wants {
+            true => self.wanted.fetch_or(bit(kind), Relaxed),
+            false => self.wanted.fetch_and(!bit(kind), Relaxed),
+        };
     }
 
     /// Takes all requests.

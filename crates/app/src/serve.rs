@@ -1,7 +1,7 @@
 //! A client's request: the function is called in a fiber of its own, and what it returns or raises
 //! is the answer.
 
-use crate::context::Context;
+use crate::context::{ADMIN, Context};
 use crate::stack::{State, bytes, push_bytes};
 use crate::values::{Types, ValueError};
 use ladon_kernel::program::{Answer, Failed, Kind, Request, Returned};
@@ -14,7 +14,9 @@ use std::ffi::c_int;
 /// # Safety
 /// As for [`crate::stack`]; `main` is the context's state, and nothing else runs on `thread`.
 pub(crate) unsafe fn serve(context: &Context, thread: State, request: &Request) -> Answer {
-    context.change_seat(|seat| seat.user = request.user);
+    // What is called for sessions is the program's own.
+    let is_own = matches!(request.kind, Kind::Connect | Kind::Auth | Kind::Disconnect);
+    context.change_seat(|seat| seat.user = if is_own { ADMIN } else { request.user });
     // SAFETY: As promised.
     let mut result = unsafe { call(context, thread, request) };
     if context.seat().in_transaction {
@@ -69,6 +71,9 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
             Kind::Call | Kind::Call16 => b"call",
             Kind::Eval => b"eval",
             Kind::Statement => b"statement",
+            Kind::Connect => b"connect",
+            Kind::Auth => b"auth",
+            Kind::Disconnect => b"disconnect",
         };
         push_bytes(state, kind);
         push_bytes(state, &request.name);

@@ -1,6 +1,6 @@
 //! The machine: one Lua state, its fibers, and the loop that they run in.
 
-use crate::context::Context;
+use crate::context::{Client, Context};
 use crate::host::Host;
 use crate::inbox::Inbox;
 use crate::memory::{Memory, allocate};
@@ -63,7 +63,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// The answers of one turn, which leave at its end.
-type Answers = Rc<RefCell<Vec<(Arc<dyn Asker>, Answer)>>>;
+type Answers = Rc<RefCell<Vec<(Option<Arc<dyn Asker>>, Answer)>>>;
 
 /// The machine of a program. It stays on its thread.
 pub struct Vm {
@@ -82,7 +82,7 @@ impl Vm {
     /// The memory is not enough for the libraries.
     pub fn new(host: Box<dyn Host>, inbox: Arc<Inbox>, options: &VmOptions) -> Result<Vm, String> {
         let poll = inbox.take_poll().ok_or("the inbox has a machine already")?;
-        let context = Box::new(Context::new(host, poll, options.fibers_max));
+        let context = Box::new(Context::new(host, (Arc::clone(&inbox), poll), options.fibers_max));
         let mut memory = Box::new(Memory { used: 0, max: options.memory_bytes_max });
         // SAFETY: The memory keeps its address, and is dropped after the state is closed.
         let state = unsafe { lua_newstate(allocate, (&raw mut *memory).cast()) };
@@ -187,7 +187,7 @@ impl Vm {
     /// Starts a fiber for each request that has come.
     fn take_requests(&self) {
         for request in self.inbox.take() {
-            let answer = Arc::clone(&request.asker);
+            let answer = request.asker.clone();
             if let Err(error) = self.start(request) {
                 let failed =
                     Failed { code: 2, message: error.to_string(), class: "OutOfMemory".to_owned() };
@@ -206,7 +206,14 @@ impl Vm {
                 let context = &*of;
                 let thread = context.take_thread(state);
                 let current = context.scheduler.current();
-                let client = (request.session, request.user, request.peer.clone());
+                let client = Client {
+                    session: request.session,
+                    user: request.user,
+                    peer: request.peer.clone(),
+                    fd: request.fd,
+                    sync: request.sync,
+                    asker: request.asker.clone(),
+                };
                 context.clients.borrow_mut().insert(current, client);
                 let answer = serve(context, thread.0, &request);
                 context.clients.borrow_mut().remove(&current);
@@ -228,6 +235,7 @@ impl Vm {
         // One wake-up for each thread that gets some.
         let mut threads: Vec<Arc<dyn Asker>> = Vec::new();
         for (asker, answer) in answers {
+            let Some(asker) = asker else { continue };
             asker.answer(answer);
             if threads.iter().all(|other| other.thread() != asker.thread()) {
                 threads.push(asker);

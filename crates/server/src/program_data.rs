@@ -159,6 +159,10 @@ impl Data for ProgramData {
         stated.map(|(old, new)| Stated { space, old, new })
     }
 
+    fn has_session(&self, session: u64) -> bool {
+        self.node.clients.find(session).is_some()
+    }
+
     fn settle(&mut self) {
         let thread = self.local.thread;
         self.node.see_pauses(thread);

@@ -44,6 +44,15 @@ pub fn execute(
     if thread.node.paused(thread.now_ms).is_some_and(|it| admission::is_held_back(flags, it)) {
         return Outcome::new(Lsn::ZERO, Flow::Paused);
     }
+    match session.is_connected() {
+        Ok(true) => {}
+        Ok(false) => return Outcome::new(Lsn::ZERO, Flow::AwaitsProgram),
+        Err(failed) => {
+            let entry = (failed.code, &*failed.class, &*failed.message);
+            error::write_entry(out, header.sync, catalog.version, entry);
+            return Outcome::new(catalog.changed, Flow::Close);
+        }
+    }
     let before = out.len();
     let tells_of_data = needs_data(&header, &request);
     let mut running = Running {
@@ -166,7 +175,7 @@ impl Running<'_, '_> {
                 reply::id(out, self.sync, version, &server);
             }
             Request::Auth(auth) => {
-                self.log_in(&auth)?;
+                self.authenticate(&auth)?;
                 reply::ok(out, self.sync, version);
             }
             Request::Select(select) => self.select(&select, out)?,

@@ -31,6 +31,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"call_triggers", call_triggers),
     (c"set_triggers", set_triggers),
     (c"last_stated", last_stated),
+    (c"has_session", has_session),
     (c"savepoint", savepoint),
     (c"go_back", go_back),
     (c"keep_stated", keep_stated),
@@ -509,6 +510,18 @@ unsafe extern "C-unwind" fn last_stated(state: State) -> c_int {
         }
     }
     3
+}
+
+/// `has_session(number) -> boolean`: whether there is such a client.
+unsafe extern "C-unwind" fn has_session(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let number = lua_tonumber(state, 1) as u64;
+        let data = Context::of(state).data.borrow();
+        let is_there = data.as_ref().is_some_and(|data| data.has_session(number));
+        lua_pushboolean(state, c_int::from(is_there));
+    }
+    1
 }
 
 /// `savepoint() -> number`.

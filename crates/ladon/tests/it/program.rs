@@ -68,6 +68,11 @@ fn triggers_of_spaces_are_those_of_tarantool() {
 }
 
 #[test]
+fn sessions_are_those_of_tarantool() {
+    check_transcript("sessions");
+}
+
+#[test]
 fn net_box_and_sockets_are_those_of_tarantool() {
     check_transcript("client");
 }
@@ -230,7 +235,9 @@ fn no_client_writes_past_triggers() {
     assert_eq!(changed(&mut client), (4, 3));
 
     let is_refused = |said: &str| assert!(said.contains("has triggers of a program"), "{said}");
-    for command in ["HSET order:1 who x", "HSET order:9 who x", "DEL order:1", "HDEL order:1 who"] {
+    for command in
+        ["HSET order:1 who x", "HSET order:9 who x", "DEL order:1", "HINCRBY order:1 count 1"]
+    {
         is_refused(&ask_text(&redis, &format!("{command}\r\n")));
     }
     is_refused(&ask_text(&redis, "MULTI\r\nHSET order:1 who x\r\nEXEC\r\n"));
