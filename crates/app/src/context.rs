@@ -2,6 +2,7 @@
 
 use crate::host::{Caller, Data, Host, Ran};
 use crate::inbox::Inbox;
+use crate::interrupt;
 use crate::poller::Poller;
 use crate::stack::State;
 use crate::values::Types;
@@ -158,6 +159,22 @@ impl Context {
                 threads.push((thread, number));
             } else {
                 luaL_unref(thread, LUA_REGISTRYINDEX, number);
+            }
+        }
+    }
+
+    /// The running fiber is over. If it was to end, what knows of it learns that: the error has skipped
+    /// its own.
+    ///
+    /// # Safety
+    /// As for [`crate::stack`]; nothing runs on `thread`.
+    pub(crate) unsafe fn fiber_ends(&self, thread: State) {
+        // SAFETY: As promised.
+        unsafe {
+            if interrupt::fiber_ends(thread, &self.inbox) {
+                lua_settop(thread, 0);
+                lua_getfield(thread, LUA_REGISTRYINDEX, c"ladon.ended".as_ptr());
+                lua_pcall(thread, 0, 0, 0);
             }
         }
     }

@@ -1,12 +1,15 @@
 //! What other threads leave for the machine's.
 
+use crate::interrupt::interrupt;
 use crate::poller::WAKER;
+use ladon_fibers::Running;
 use ladon_kernel::program::{Kind, Program, Request};
 use mio::{Poll, Waker};
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 /// Requests that run or wait, of all clients together: `net_msg_max`.
 pub const REQUESTS_MAX: usize = 768;
@@ -17,6 +20,12 @@ pub struct Inbox {
     waker: Waker,
     /// Bits of what it wants to be told of.
     wanted: AtomicU8,
+    /// The fiber that is to end; 0 for none.
+    doomed: AtomicU64,
+    /// What the machine's scheduler shows, and its thread.
+    machine: OnceLock<(Arc<Running>, libc::pthread_t)>,
+    /// How often the fiber that runs had changed when the watchdog looked, and since when it has not.
+    looked: Mutex<Option<(u64, Instant)>>,
     /// What the machine sleeps with, until it takes it.
     poll: Mutex<Option<Poll>>,
 }
@@ -58,6 +67,20 @@ impl Program for Inbox {
         self.wake();
     }
 
+    fn running(&self) -> Option<(u64, u64)> {
+        let (fiber, switches) = self.machine.get()?.0.now();
+        let looked = *self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = looked.filter(|(of, _)| *of == switches).map(|(_, since)| since.elapsed());
+        (fiber != 0).then_some((fiber, since.map_or(0, |since| since.as_millis() as u64)))
+    }
+
+    fn kill(&self, fiber: u64) -> bool {
+        // The one that is being ended comes first.
+        let noted = self.doomed.compare_exchange(0, fiber, Relaxed, Relaxed).is_ok();
+        self.wake();
+        noted
+    }
+
     fn wants(&self, kind: Kind) -> bool {
         self.wanted.load(Relaxed) & bit(kind) != 0
     }
@@ -77,7 +100,15 @@ impl Inbox {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKER)?;
         let wanted = AtomicU8::new(0);
-        Ok(Inbox { state: Mutex::default(), waker, wanted, poll: Mutex::new(Some(poll)) })
+        Ok(Inbox {
+            state: Mutex::default(),
+            waker,
+            wanted,
+            doomed: AtomicU64::new(0),
+            machine: OnceLock::new(),
+            looked: Mutex::new(None),
+            poll: Mutex::new(Some(poll)),
+        })
     }
 
     /// Whether it wants to be told of this from now on.
@@ -86,6 +117,41 @@ impl Inbox {
             true => self.wanted.fetch_or(bit(kind), Relaxed),
             false => self.wanted.fetch_and(!bit(kind), Relaxed),
         };
+    }
+
+    /// A machine runs, whose fibers these are; called on its thread.
+    pub(crate) fn runs(&self, running: &Arc<Running>, thread: libc::pthread_t) {
+        // There is one.
+        let _ = self.machine.set((Arc::clone(running), thread));
+    }
+
+    /// The fiber that is to end, if it is not the one that runs.
+    pub(crate) fn doomed(&self) -> Option<u64> {
+        Some(self.doomed.load(Relaxed)).filter(|fiber| *fiber != 0)
+    }
+
+    /// Whether the fiber that runs is to end.
+    pub(crate) fn is_doomed(&self) -> bool {
+        let running = self.machine.get().map_or(0, |(running, _)| running.now().0);
+        running != 0 && self.doomed.load(Relaxed) == running
+    }
+
+    /// The fiber that was to end has, or cannot.
+    pub(crate) fn has_ended(&self) {
+        self.doomed.store(0, Relaxed);
+    }
+
+    /// The watchdog's look, some times a second: interrupts the fiber that runs, if it is to end and
+    /// does not wait.
+    pub fn look(&self) {
+        let Some((running, thread)) = self.machine.get() else { return };
+        let (_, switches) = running.now();
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if looked.is_none_or(|(of, _)| of != switches) {
+            *looked = Some((switches, Instant::now()));
+        } else if self.is_doomed() {
+            interrupt(*thread);
+        }
     }
 
     /// Takes all requests.

@@ -23,6 +23,7 @@
 mod context;
 mod host;
 mod inbox;
+mod interrupt;
 mod memory;
 mod natives;
 mod poller;

@@ -3,6 +3,7 @@
 use crate::context::{Client, Context};
 use crate::host::Host;
 use crate::inbox::Inbox;
+use crate::interrupt;
 use crate::memory::{Memory, allocate};
 use crate::natives;
 use crate::serve::{failed_of, serve};
@@ -89,6 +90,9 @@ impl Vm {
         if state.is_null() {
             return Err("the program's machine has too little memory to begin with".to_owned());
         }
+        // SAFETY: The state is not closed, as below: the process ends with its machine.
+        unsafe { interrupt::prepare(state, &inbox, context.scheduler.running()) }
+            .map_err(|error| format!("cannot handle signals: {error}"))?;
         let vm = Vm { state, context, memory, inbox, answers: Answers::default() };
         vm.build()?;
         Ok(vm)
@@ -129,6 +133,7 @@ impl Vm {
         self.begin(program, Rc::clone(&is_over));
         loop {
             self.take_requests();
+            self.end_doomed();
             for fiber in self.context.at_gate.take() {
                 self.context.scheduler.wake(fiber);
             }
@@ -172,6 +177,8 @@ impl Vm {
             let done = unsafe { run_file(state, &program) };
             // SAFETY: As above.
             let context = unsafe { &*of };
+            // SAFETY: As above.
+            unsafe { context.fiber_ends(state) };
             context.leave_seat();
             if let Err(text) = &done {
                 eprintln!("{text}\nfatal error, exiting the event loop");
@@ -182,6 +189,27 @@ impl Vm {
             eprintln!("{error}");
             self.context.exit.set(Some(1));
         }
+    }
+
+    /// Ends a fiber that waits, if somebody has asked for that: as `fiber.kill` does.
+    fn end_doomed(&self) {
+        let Some(doomed) = self.inbox.doomed() else { return };
+        self.inbox.has_ended();
+        let (state, of) = (self.state, &raw const *self.context);
+        let body = Box::new(move || {
+            // SAFETY: As for `start`.
+            unsafe {
+                let taken = (*of).take_thread(state);
+                let thread = taken.0;
+                lua_getfield(thread, LUA_REGISTRYINDEX, c"ladon.kill".as_ptr());
+                lua_pushnumber(thread, doomed as f64);
+                // There may be no such fiber any more.
+                lua_pcall(thread, 1, 0, 0);
+                (*of).give_thread(taken);
+            }
+        });
+        // Without room for it, there is nothing to be done.
+        let _ = self.context.scheduler.start(body);
     }
 
     /// Starts a fiber for each request that has come.
@@ -216,6 +244,7 @@ impl Vm {
                 };
                 context.clients.borrow_mut().insert(current, client);
                 let answer = serve(context, thread.0, &request);
+                context.fiber_ends(thread.0);
                 context.clients.borrow_mut().remove(&current);
                 context.give_thread(thread);
                 context.leave_seat();

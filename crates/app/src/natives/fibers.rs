@@ -61,6 +61,7 @@ unsafe extern "C-unwind" fn spawn(state: State) -> c_int {
             context.change_seat(|seat| seat.user = user);
             // The function catches errors itself; what comes here is one of memory.
             lua_pcall(thread, 0, 0, 0);
+            context.fiber_ends(thread);
             context.leave_seat();
             context.give_thread(taken);
         });

@@ -199,6 +199,57 @@ fn a_function_that_never_ends_holds_up_nobody_else() {
     again.client();
 }
 
+/// One that catches errors and one in a transaction as well; and one that waits.
+#[test]
+fn a_fiber_that_never_waits_is_ended_alone() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let redis = Ports::take(1).expect("a port");
+    let address = format!("127.0.0.1:{}", redis.first());
+    let serving = Serving::start(dir.path(), &["--resp", &address]);
+    let mut client = serving.client();
+    let ask = |command: &str| {
+        let mut stream = TcpStream::connect(&address).expect("connects");
+        stream.write_all(format!("{command}\r\n").as_bytes()).expect("sends");
+        stream.shutdown(std::net::Shutdown::Write).expect("ends");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).expect("a reply");
+        reply
+    };
+    let nothing = [0x90];
+    for name in [&b"endless"[..], b"stubborn", b"stuck"] {
+        client.tell(&Request::Call(Call { name, arguments: &nothing }));
+        let began = Instant::now();
+        let fiber = loop {
+            let running = ask("LADON.FIBER RUNNING");
+            let numbers: Vec<u64> = running
+                .split("\r\n")
+                .filter_map(|line| line.strip_prefix(':')?.parse().ok())
+                .collect();
+            if let [fiber, milliseconds] = numbers[..]
+                && milliseconds > 100
+            {
+                break fiber;
+            }
+            assert!(began.elapsed() < Duration::from_secs(30), "{running}");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert_eq!(ask(&format!("LADON.FIBER KILL {fiber}")), "+OK\r\n");
+        assert!(client.has_reply_within(Duration::from_secs(20)), "it goes on");
+        let (_, said) = client.receive().expect("a reply").expect_err("it was ended");
+        assert!(said.ends_with("fiber is cancelled"), "{said}");
+        // The others go on, and nothing of it is there.
+        let state = client.call("state", &nothing).expect("a state");
+        assert_eq!(number(&state[0]), 10_000);
+    }
+    let sleep = b"sleeper = require('fiber').id() require('fiber').sleep(100)";
+    client.tell(&Request::Eval(Call { name: sleep, arguments: &nothing }));
+    let mut other = serving.client();
+    let id = b"return sleeper";
+    let id = other.ask(&Request::Eval(Call { name: id, arguments: &nothing })).expect("a number");
+    assert_eq!(ask(&format!("LADON.FIBER KILL {}", number(&id[0]))), "+OK\r\n");
+    assert!(client.has_reply_within(Duration::from_secs(20)), "it waits on");
+}
+
 /// Whoever writes a space with triggers has them called, or is refused.
 #[test]
 fn no_client_writes_past_triggers() {
