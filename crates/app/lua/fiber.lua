@@ -527,6 +527,9 @@ end
 ladon.registry['ladon.kill'] = function(number)
     local object = alive[number]
     if object == nil then
+        if ladon.switches(number) == 0 then
+            return
+        end
         -- It serves a request, and nobody has asked for it.
         object = new_object(number, 'main')
         alive[number] = object

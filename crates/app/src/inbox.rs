@@ -20,7 +20,7 @@ pub struct Inbox {
     waker: Waker,
     /// Bits of what it wants to be told of.
     wanted: AtomicU8,
-    /// The fiber that is to end; 0 for none.
+    /// The fiber that is to end and does not wait; 0 for none.
     doomed: AtomicU64,
     /// What the machine's scheduler shows, and its thread.
     machine: OnceLock<(Arc<Running>, libc::pthread_t)>,
@@ -35,6 +35,8 @@ struct State {
     requests: VecDeque<Request>,
     /// Requests that were taken, and are not answered.
     running: usize,
+    /// Fibers that are to end.
+    kills: Vec<u64>,
 }
 
 fn bit(kind: Kind) -> u8 {
@@ -75,10 +77,15 @@ impl Program for Inbox {
     }
 
     fn kill(&self, fiber: u64) -> bool {
-        // The one that is being ended comes first.
-        let noted = self.doomed.compare_exchange(0, fiber, Relaxed, Relaxed).is_ok();
+        let kills = &mut self.lock().kills;
+        if !kills.contains(&fiber) {
+            if kills.len() >= REQUESTS_MAX {
+                return false;
+            }
+            kills.push(fiber);
+        }
         self.wake();
-        noted
+        true
     }
 
     fn wants(&self, kind: Kind) -> bool {
@@ -125,9 +132,10 @@ impl Inbox {
         let _ = self.machine.set((Arc::clone(running), thread));
     }
 
-    /// The fiber that is to end, if it is not the one that runs.
-    pub(crate) fn doomed(&self) -> Option<u64> {
-        Some(self.doomed.load(Relaxed)).filter(|fiber| *fiber != 0)
+    /// Takes the fibers that are to end: none of them runs.
+    pub(crate) fn take_kills(&self) -> Vec<u64> {
+        self.doomed.store(0, Relaxed);
+        std::mem::take(&mut self.lock().kills)
     }
 
     /// Whether the fiber that runs is to end.
@@ -136,20 +144,22 @@ impl Inbox {
         running != 0 && self.doomed.load(Relaxed) == running
     }
 
-    /// The fiber that was to end has, or cannot.
+    /// The fiber that was to end has.
     pub(crate) fn has_ended(&self) {
-        self.doomed.store(0, Relaxed);
+        let fiber = self.doomed.swap(0, Relaxed);
+        self.lock().kills.retain(|other| *other != fiber);
     }
 
     /// The watchdog's look, some times a second: interrupts the fiber that runs, if it is to end and
     /// does not wait.
     pub fn look(&self) {
         let Some((running, thread)) = self.machine.get() else { return };
-        let (_, switches) = running.now();
+        let (fiber, switches) = running.now();
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         if looked.is_none_or(|(of, _)| of != switches) {
             *looked = Some((switches, Instant::now()));
-        } else if self.is_doomed() {
+        } else if fiber != 0 && self.lock().kills.contains(&fiber) {
+            self.doomed.store(fiber, Relaxed);
             interrupt(*thread);
         }
     }

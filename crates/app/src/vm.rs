@@ -191,25 +191,25 @@ impl Vm {
         }
     }
 
-    /// Ends a fiber that waits, if somebody has asked for that: as `fiber.kill` does.
+    /// Ends fibers that wait, if somebody has asked for that: as `fiber.kill` does.
     fn end_doomed(&self) {
-        let Some(doomed) = self.inbox.doomed() else { return };
-        self.inbox.has_ended();
-        let (state, of) = (self.state, &raw const *self.context);
-        let body = Box::new(move || {
-            // SAFETY: As for `start`.
-            unsafe {
-                let taken = (*of).take_thread(state);
-                let thread = taken.0;
-                lua_getfield(thread, LUA_REGISTRYINDEX, c"ladon.kill".as_ptr());
-                lua_pushnumber(thread, doomed as f64);
-                // There may be no such fiber any more.
-                lua_pcall(thread, 1, 0, 0);
-                (*of).give_thread(taken);
-            }
-        });
-        // Without room for it, there is nothing to be done.
-        let _ = self.context.scheduler.start(body);
+        for fiber in self.inbox.take_kills() {
+            let (state, of) = (self.state, &raw const *self.context);
+            let body = Box::new(move || {
+                // SAFETY: As for `start`.
+                unsafe {
+                    let taken = (*of).take_thread(state);
+                    let thread = taken.0;
+                    lua_getfield(thread, LUA_REGISTRYINDEX, c"ladon.kill".as_ptr());
+                    lua_pushnumber(thread, fiber as f64);
+                    // There may be no such fiber any more.
+                    lua_pcall(thread, 1, 0, 0);
+                    (*of).give_thread(taken);
+                }
+            });
+            // Without room for it, there is nothing to be done.
+            let _ = self.context.scheduler.start(body);
+        }
     }
 
     /// Starts a fiber for each request that has come.

@@ -14,7 +14,7 @@ pub trait Program: Send + Sync {
     /// The fiber that runs, and for how many milliseconds it has been seen to run without a wait.
     fn running(&self) -> Option<(u64, u64)>;
 
-    /// Ends a fiber, soon; one that never waits as well. Returns `false` if another one is being ended.
+    /// Ends a fiber, soon; one that never waits as well. Returns `false` if too many are to end.
     fn kill(&self, fiber: u64) -> bool;
 
     /// Leaves what it is to be told, of which there is one for each connection at most.

@@ -63,8 +63,9 @@ impl ProgramData {
     }
 
     /// Does something with the session of a user.
-    fn of_user<T>(&mut self, user: u32, with: impl FnOnce(&mut Session) -> T) -> T {
+    fn of_user<T>(&mut self, fiber: u64, user: u32, with: impl FnOnce(&mut Session) -> T) -> T {
         let mut session = self.session(user);
+        session.take_over(fiber, self.sessions.values_mut());
         let done = with(&mut session);
         self.sessions.insert(user, session);
         done
@@ -90,6 +91,10 @@ impl Data for ProgramData {
             return Ran::Again { after_ms: AGAIN_MS };
         }
         let mut session = self.session(user);
+        let packet = Packet::decode(packet);
+        if packet.is_of_stream() {
+            session.take_over(fiber, self.sessions.values_mut());
+        }
         let now_ms = self.node.clock.unix_ms();
         let ProgramData { node, local, scratch, appender, packets, .. } = self;
         let mut thread = ThreadParts {
@@ -102,7 +107,6 @@ impl Data for ProgramData {
         };
         session.end_overdue(now_ms, thread.scratch);
         session.end_asked(thread.scratch);
-        let packet = Packet::decode(packet);
         // What other fibers have begun on the same session is not this one's.
         let mut unfinished = self.unfinished.remove(&fiber).unwrap_or_default();
         session.exchange(&mut unfinished);
@@ -127,19 +131,19 @@ impl Data for ProgramData {
     }
 
     fn savepoint(&mut self, fiber: u64, user: u32) -> Result<u64, Failed> {
-        self.of_user(user, |session| session.savepoint(fiber))
+        self.of_user(fiber, user, |session| session.savepoint(fiber))
     }
 
     fn go_back(&mut self, fiber: u64, user: u32, savepoint: u64) -> Result<(), Failed> {
-        self.of_user(user, |session| session.go_back(fiber, savepoint))
+        self.of_user(fiber, user, |session| session.go_back(fiber, savepoint))
     }
 
     fn keep_stated(&mut self, fiber: u64, user: u32) -> Result<(), Failed> {
-        self.of_user(user, |session| session.keep_stated(fiber))
+        self.of_user(fiber, user, |session| session.keep_stated(fiber))
     }
 
     fn stated(&mut self, fiber: u64, user: u32) -> Vec<Stated> {
-        let stated = self.of_user(user, |session| session.stated(fiber));
+        let stated = self.of_user(fiber, user, |session| session.stated(fiber));
         let shown = stated.into_iter().map(|(space, (old, new))| Stated { space, old, new });
         shown.collect()
     }
@@ -155,7 +159,7 @@ impl Data for ProgramData {
     }
 
     fn last_stated(&mut self, fiber: u64, user: u32, space: u32) -> Option<Stated> {
-        let stated = self.of_user(user, |session| session.last_stated(fiber, space));
+        let stated = self.of_user(fiber, user, |session| session.last_stated(fiber, space));
         stated.map(|(old, new)| Stated { space, old, new })
     }
 

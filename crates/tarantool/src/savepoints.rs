@@ -30,6 +30,20 @@ impl Session {
         self.calls_triggers = calls;
     }
 
+    /// Has a stream's transaction from now on, if another session has it: its fiber goes on with the
+    /// rights of another user.
+    pub fn take_over<'s>(&mut self, stream: u64, others: impl Iterator<Item = &'s mut Session>) {
+        if self.transactions.has(stream) {
+            return;
+        }
+        for other in others {
+            if let Some(open) = other.transactions.take_out(stream) {
+                self.transactions.put_back(stream, open);
+                return;
+            }
+        }
+    }
+
     /// Makes a savepoint in a stream's transaction, and returns its number.
     ///
     /// # Errors

@@ -38,9 +38,9 @@ fn running(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 
 fn kill(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let fiber = integer_in(args[2], 1, i64::MAX)? as u64;
-    match program(ctx)?.kill(fiber) {
-        true => ctx.reply.ok(),
-        false => return Err(CommandError::text("TRYAGAIN another fiber is being ended")),
+    if !program(ctx)?.kill(fiber) {
+        return Err(CommandError::text("TRYAGAIN too many fibers are to end"));
     }
+    ctx.reply.ok();
     Ok(())
 }

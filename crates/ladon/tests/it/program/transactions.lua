@@ -114,4 +114,16 @@ print(pcall(box.atomic, function()
     error('oops', 0)
 end))
 print(s:get(61))
+-- A transaction goes on with the rights of another user.
+box.schema.user.grant('guest', 'read,write,execute', 'universe')
+box.begin()
+s:insert{70}
+box.session.su('guest', function() s:insert{71} print(s:get(70), s:count()) end)
+box.rollback()
+print(s:get(70), s:get(71))
+box.begin()
+box.session.su('guest')
+s:insert{72}
+box.commit()
+print(s:get(72))
 os.exit(0)
