@@ -156,43 +156,6 @@ function box.cfg(options)
     configure(options)
 end
 
--- Transactions.
-function box.begin(options)
-    if ladon.in_transaction() then
-        box.error(box.error.ACTIVE_TRANSACTION)
-    end
-    ladon.begin()
-end
-
-function box.commit()
-    if ladon.in_transaction() then
-        ladon.commit()
-    end
-end
-
-function box.rollback()
-    if ladon.in_transaction() then
-        ladon.rollback()
-    end
-end
-
-function box.is_in_txn()
-    return ladon.in_transaction()
-end
-
-local function finish_atomic(is_ok, ...)
-    if not is_ok then
-        box.rollback()
-        error((...), 0)
-    end
-    box.commit()
-    return ...
-end
-
-function box.atomic(func, ...)
-    box.begin()
-    return finish_atomic(pcall(func, ...))
-end
 
 local function absent(name)
     return function()
@@ -201,17 +164,14 @@ local function absent(name)
 end
 
 for _, name in ipairs({
-    'savepoint', 'rollback_to_savepoint', 'on_commit', 'on_rollback', 'prepare',
-    'unprepare', 'watch', 'broadcast',
+    'prepare', 'unprepare', 'watch', 'broadcast',
 }) do
     box[name] = absent('box.' .. name)
 end
-for _, name in ipairs({'on_replace', 'before_replace', 'create_check_constraint', 'run_triggers'}) do
+for _, name in ipairs({'create_check_constraint', 'run_triggers'}) do
     ladon.space_methods[name] = absent('space:' .. name)
 end
-for _, name in ipairs({'on_connect', 'on_disconnect', 'on_auth', 'on_access_denied', 'push', 'sync', 'fd'}) do
-    box.session[name] = absent('box.session.' .. name)
-end
+box.session.on_access_denied = absent('box.session.on_access_denied')
 
 -- SQL.
 local DATA, METADATA, SQL_INFO = 0x30, 0x32, 0x42

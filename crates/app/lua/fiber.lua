@@ -67,6 +67,7 @@ end
 
 -- The end of a fiber: whoever joins it gets what it returned.
 local function finish(object, is_ok, ...)
+    ladon.leave_transaction()
     object.is_over = true
     if object.is_joinable then
         object.results = {n = select('#', ...), is_ok, ...}
@@ -519,5 +520,29 @@ function ladon.end_request()
     if object ~= nil then
         object.is_over = true
         alive[object.number] = nil
+    end
+end
+
+-- Asked for from outside: a fiber that waits ends at its next wait.
+ladon.registry['ladon.kill'] = function(number)
+    local object = alive[number]
+    if object == nil then
+        if ladon.switches(number) == 0 then
+            return
+        end
+        -- It serves a request, and nobody has asked for it.
+        object = new_object(number, 'main')
+        alive[number] = object
+    end
+    methods.cancel(object)
+end
+
+-- A fiber was ended by an error in each of its instructions, those of its end among them.
+ladon.registry['ladon.ended'] = function()
+    local object = alive[ladon.current()]
+    if object ~= nil and not object.is_over then
+        finish(object, pcall(cancelled))
+    else
+        ladon.leave_transaction()
     end
 end

@@ -6,7 +6,7 @@ local GREETING_BYTES = 128
 local map_mark = ladon.registry['ladon.map']
 
 local OK, SELECT, INSERT, REPLACE, UPDATE, DELETE = 0, 1, 2, 3, 4, 5
-local AUTH, EVAL, UPSERT, CALL, PING = 7, 8, 9, 10, 64
+local AUTH, EVAL, UPSERT, CALL, PING, CHUNK = 7, 8, 9, 10, 64, 128
 local KEY = {
     TYPE = 0x00, SYNC = 0x01, SCHEMA_VERSION = 0x05, SPACE = 0x10, INDEX = 0x11, LIMIT = 0x12,
     OFFSET = 0x13, ITERATOR = 0x14, INDEX_BASE = 0x15, KEY = 0x20, TUPLE = 0x21, FUNCTION = 0x22,
@@ -102,7 +102,11 @@ local function read_loop(connection, socket)
         end
         local sync = tonumber(header[KEY.SYNC])
         local request = connection.requests[sync]
-        if request ~= nil then
+        if request ~= nil and tonumber(header[KEY.TYPE]) == CHUNK then
+            local pushed = request.pushed
+            pushed[#pushed + 1] = body[KEY.DATA][1]
+            request.cond:broadcast()
+        elseif request ~= nil then
             connection.requests[sync] = nil
             request.kind, request.body = tonumber(header[KEY.TYPE]), body
             request.is_done = true
@@ -118,16 +122,27 @@ end
 
 local function begin(connection, kind, body)
     connection.sync = connection.sync + 1
-    local request = {cond = ladon.fiber.cond(), connection = connection, number = connection.sync}
+    local request = {
+        cond = ladon.fiber.cond(), connection = connection, number = connection.sync,
+        -- What came ahead of the answer.
+        pushed = {},
+    }
     connection.requests[connection.sync] = request
     enqueue(connection, packet(kind, connection.sync, body))
     return request
 end
 
 -- Waits for a request's answer and returns its data; raises its error.
-local function finish(request, timeout)
+-- What has come ahead of the answer goes to `on_push`, if there is one.
+local function finish(request, timeout, on_push, context)
     local stop = timeout and ladon.clock(1) + timeout
-    while not request.is_done and request.failed == nil do
+    while true do
+        while on_push and #request.pushed > 0 do
+            on_push(context, table.remove(request.pushed, 1))
+        end
+        if request.is_done or request.failed ~= nil then
+            break
+        end
         local left = stop and stop - ladon.clock(1)
         if left ~= nil and left <= 0 then
             request.connection.requests[request.number] = nil
@@ -223,6 +238,33 @@ function future_methods.result(future)
     return future_methods.wait_result(future)
 end
 
+-- Iterates over what comes ahead of the answer, and over the answer, which is the last.
+function future_methods.pairs(future, timeout)
+    local request = future.request
+    local function next_of(_, at)
+        local stop = timeout and ladon.clock(1) + timeout
+        while request.pushed[at + 1] == nil and not future_methods.is_ready(future) do
+            local left = stop and stop - ladon.clock(1)
+            if left ~= nil and left <= 0 then
+                return box.NULL, box.error.new(box.error.TIMEOUT)
+            end
+            request.cond:wait(left)
+        end
+        if at < #request.pushed then
+            return at + 1, request.pushed[at + 1]
+        end
+        if at > #request.pushed then
+            return nil
+        end
+        local result, why = future_methods.wait_result(future)
+        if result == nil and why ~= nil then
+            return box.NULL, why
+        end
+        return at + 1, result
+    end
+    return next_of, nil, 0
+end
+
 function future_methods.discard(future)
     future.request.connection.requests[future.request.number] = nil
 end
@@ -238,12 +280,17 @@ local function ask(connection, kind, body, options, shape)
     if connection.state ~= 'active' then
         error(no_connection(connection, connection.error), 0)
     end
+    local on_push = options and options.on_push
+    if on_push and options.is_async then
+        error('To handle pushes in an async request use future:pairs()', 0)
+    end
     local request = begin(connection, kind, body)
     shape = shape or same
     if options and options.is_async then
         return setmetatable({request = request, shape = shape}, Future)
     end
-    return shape(finish(request, options and options.timeout))
+    local timeout, context = options and options.timeout, options and options.on_push_ctx
+    return shape(finish(request, timeout, on_push, context))
 end
 
 local function check(connection, name)
@@ -311,7 +358,9 @@ local function tuples(result)
 end
 
 local function first(result)
-    return result[1] ~= nil and box.tuple.new(result[1]) or nil
+    if result[1] ~= nil then
+        return box.tuple.new(result[1])
+    end
 end
 
 local function key_of(key)
@@ -521,10 +570,10 @@ net_box.self = {
         return true
     end,
     call = function(_, name, arguments)
-        return ladon.run(false, name, unpack(arguments or {}))
+        return ladon.run('call', name, unpack(arguments or {}))
     end,
     eval = function(_, text, arguments)
-        return ladon.run(true, text, unpack(arguments or {}))
+        return ladon.run('eval', text, unpack(arguments or {}))
     end,
 }
 setmetatable(net_box.self, {

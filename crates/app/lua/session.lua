@@ -50,10 +50,58 @@ function session.id()
 end
 
 function session.exists(id)
-    if id == session.id() then
+    return id == nil or id == session.id() or ladon.has_session(id)
+end
+
+function session.fd(id)
+    local own, _, _, fd = ladon.client()
+    return (id == nil or id == own) and fd or -1
+end
+
+function session.sync()
+    local _, _, _, _, sync = ladon.client()
+    return sync or 0
+end
+
+-- Sends a value to the client ahead of what is returned.
+function session.push(...)
+    if select('#', ...) ~= 1 then
+        error('Usage: box.session.push(data)', 0)
+    end
+    if ladon.push((...)) then
         return true
     end
-    box.error(box.error.UNSUPPORTED, 'Ladon', "box.session.exists of another client's session")
+    return nil, box.error.new(box.error.UNSUPPORTED, ("Session '%s'"):format(session.type()), 'push()')
+end
+
+-- What is called when clients connect, log in and go, from the last one on.
+local triggers = {connect = {}, auth = {}, disconnect = {}}
+
+for event, list in pairs(triggers) do
+    session['on_' .. event] = function(new, old)
+        local shown = ladon.triggers_called(list, new, old)
+        ladon.want(event, #list > 0)
+        return shown
+    end
+end
+
+local function call_triggers(event, ...)
+    local list = triggers[event]
+    local is_done, why = true, nil
+    for at = #list, 1, -1 do
+        is_done, why = pcall(list[at], ...)
+        if not is_done then
+            break
+        end
+    end
+    if event == 'disconnect' then
+        if not is_done then
+            ladon.log(2, tostring(why))
+        end
+        storages[session.id()] = nil
+    elseif not is_done then
+        error(why, 0)
+    end
 end
 
 function session.uid()
@@ -186,8 +234,14 @@ local function body_of(name)
 end
 ladon.body_of = body_of
 
-local function run(is_eval, name, ...)
-    if is_eval then
+local function run(kind, name, ...)
+    if kind == 'statement' then
+        return ladon.state(name, ...)
+    end
+    if triggers[kind] ~= nil then
+        return call_triggers(kind, ...)
+    end
+    if kind == 'eval' then
         local chunk, why = loadstring(name, '=eval')
         if chunk == nil then
             error(why, 0)
@@ -212,6 +266,12 @@ end
 ladon.run = run
 
 local function finish(is_ok, ...)
+    if is_ok and ladon.in_transaction() then
+        ladon.leave_transaction()
+        ladon.end_request()
+        box.error(box.error.FUNCTION_TX_ACTIVE)
+    end
+    ladon.leave_transaction()
     ladon.end_request()
     if not is_ok then
         local raised = ...
@@ -224,10 +284,10 @@ local function finish(is_ok, ...)
     return ...
 end
 
-ladon.registry['ladon.call'] = function(is_eval, name, ...)
+ladon.registry['ladon.call'] = function(kind, name, ...)
     -- Definitions may have changed since the last one.
     if ladon.schema_version() ~= nil then
         ladon.spaces()
     end
-    return finish(pcall(run, is_eval, name, ...))
+    return finish(pcall(run, kind, name, ...))
 end

@@ -141,8 +141,8 @@ end
 local function named(index, tuple)
     if tuple ~= nil then
         tuple.space = index.space_id
+        return tuple
     end
-    return tuple
 end
 
 function index_methods.min(index, key)
@@ -398,6 +398,7 @@ local function reload()
         spaces[id], spaces[space.name] = space, space
     end
     version = seen
+    ladon.triggers_reloaded(spaces)
 end
 
 local function current()

@@ -122,6 +122,33 @@ function methods.slice(tuple, from, to)
     return unpack(all, from + 1, to)
 end
 
+-- Operations with the names of fields as their numbers.
+local function numbered(tuple, operations)
+    if type(operations) ~= 'table' then
+        error('Usage: tuple:update(operations)', 3)
+    end
+    local shown = {}
+    for at, operation in ipairs(operations) do
+        local number = type(operation[2]) == 'string' and number_of(tuple, operation[2])
+        if number then
+            operation = {unpack(operation, 1, table.maxn(operation))}
+            operation[2] = number
+        end
+        shown[at] = operation
+    end
+    return setmetatable(shown, ladon.registry['ladon.seq'])
+end
+
+function methods.update(tuple, operations)
+    check(tuple, 'tuple:update()')
+    return ladon.tuple_update(tuple, numbered(tuple, operations), false)
+end
+
+function methods.upsert(tuple, operations)
+    check(tuple, 'tuple:upsert()')
+    return ladon.tuple_update(tuple, numbered(tuple, operations), true)
+end
+
 function methods.bsize(tuple)
     check(tuple)
     return tuple.size
@@ -304,7 +331,7 @@ ffi.metatype(ladon.tuple_type, {
 box.tuple = {is = is_tuple}
 for _, name in ipairs({
     'totable', 'unpack', 'slice', 'bsize', 'tomap', 'find', 'findall', 'next', 'pairs',
-    'transform',
+    'transform', 'update', 'upsert',
 }) do
     box.tuple[name] = methods[name]
 end

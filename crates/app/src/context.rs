@@ -1,17 +1,20 @@
 //! What the functions that Lua calls share.
 
 use crate::blocking::Blocking;
-use crate::host::{Data, Host, Ran};
+use crate::host::{Caller, Data, Host, Ran};
+use crate::inbox::Inbox;
+use crate::interrupt;
 use crate::poller::Poller;
 use crate::stack::State;
 use crate::values::Types;
 use ladon_fibers::{FiberId, FiberMap, Scheduler};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::request::Request;
-use ladon_kernel::program::Failed;
+use ladon_kernel::program::{Asker, Failed};
 use mlua::ffi::*;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A fiber's part of the context: what it has beside its stack.
@@ -23,12 +26,30 @@ pub(crate) struct Seat {
     pub(crate) depends: u64,
     /// It has a transaction.
     pub(crate) in_transaction: bool,
+    /// It calls what is to be called when tuples change.
+    pub(crate) calls_triggers: bool,
+}
+
+/// Whose request a fiber serves.
+#[derive(Clone)]
+pub(crate) struct Client {
+    /// The session's number.
+    pub(crate) session: u64,
+    pub(crate) user: u32,
+    pub(crate) peer: String,
+    /// The number of its socket.
+    pub(crate) fd: i32,
+    /// The number that it has given the request.
+    pub(crate) sync: u64,
+    /// Where answers go, and what comes before.
+    pub(crate) asker: Option<Arc<dyn Asker>>,
 }
 
 /// Number of the user that programs run as.
 pub(crate) const ADMIN: u32 = 1;
 
-const NEW_SEAT: Seat = Seat { user: ADMIN, depends: 0, in_transaction: false };
+const NEW_SEAT: Seat =
+    Seat { user: ADMIN, depends: 0, in_transaction: false, calls_triggers: false };
 
 /// What the functions that Lua calls share. It is one thread's; no borrow of a cell lives across a
 /// call into Lua or a switch of fibers.
@@ -40,8 +61,9 @@ pub(crate) struct Context {
     pub(crate) data: RefCell<Option<Box<dyn Data>>>,
     pub(crate) host: RefCell<Box<dyn Host>>,
     pub(crate) seats: RefCell<FiberMap<Seat>>,
-    /// The clients whose requests are being served, by fiber: number, user and address.
-    pub(crate) clients: RefCell<FiberMap<(u64, u32, String)>>,
+    /// The clients whose requests are being served, by fiber.
+    pub(crate) clients: RefCell<FiberMap<Client>>,
+    pub(crate) inbox: Arc<Inbox>,
     /// Fibers that wait at the gate; each turn they look again.
     pub(crate) at_gate: RefCell<Vec<FiberId>>,
     /// Lua threads that are not in use, with their numbers in the registry.
@@ -62,11 +84,12 @@ const THREADS_MAX: usize = 256;
 impl Context {
     pub(crate) fn new(
         host: Box<dyn Host>,
-        poll: mio::Poll,
+        (inbox, poll): (Arc<Inbox>, mio::Poll),
         blocking: Blocking,
         fibers_max: usize,
     ) -> Context {
         Context {
+            inbox,
             types: Cell::default(),
             scheduler: Scheduler::new(fibers_max),
             poller: Poller::new(poll),
@@ -144,6 +167,22 @@ impl Context {
         }
     }
 
+    /// The running fiber is over. If it was to end, what knows of it learns that: the error has skipped
+    /// its own.
+    ///
+    /// # Safety
+    /// As for [`crate::stack`]; nothing runs on `thread`.
+    pub(crate) unsafe fn fiber_ends(&self, thread: State) {
+        // SAFETY: As promised.
+        unsafe {
+            if interrupt::fiber_ends(thread, &self.inbox) {
+                lua_settop(thread, 0);
+                lua_getfield(thread, LUA_REGISTRYINDEX, c"ladon.ended".as_ptr());
+                lua_pcall(thread, 0, 0, 0);
+            }
+        }
+    }
+
     /// The running fiber's part.
     pub(crate) fn seat(&self) -> Seat {
         let current = self.scheduler.current();
@@ -195,12 +234,14 @@ impl Context {
             true => self.scheduler.current(),
             false => 0,
         };
+        let Seat { user, calls_triggers, .. } = seat;
+        let caller = Caller { fiber: self.scheduler.current(), user, calls_triggers };
         let mut packet = self.take_buffer();
         write_request(&mut packet, 0, stream, request);
         let depends = loop {
             reply.clear();
             let ran = match &mut *self.data.borrow_mut() {
-                Some(data) => data.run(self.scheduler.current(), seat.user, &packet, reply),
+                Some(data) => data.run(caller, &packet, reply),
                 None => return Err(not_configured()),
             };
             match ran {

@@ -1,5 +1,7 @@
 //! What the machine asks of the server that it lives in.
 
+use ladon_kernel::program::Failed;
+
 /// How a packet ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ran {
@@ -16,12 +18,69 @@ pub enum Ran {
     },
 }
 
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The fiber.
+    pub fiber: u64,
+    /// Whose rights it has.
+    pub user: u32,
+    /// It calls what is to be called when tuples change.
+    pub calls_triggers: bool,
+}
+
+/// What a statement of a transaction has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stated {
+    /// The space's number.
+    pub space: u32,
+    /// The tuples before and after, MessagePack arrays.
+    pub old: Option<Vec<u8>>,
+    /// As above.
+    pub new: Option<Vec<u8>>,
+}
+
 /// The data, as a program reaches it.
 pub trait Data {
-    /// Runs one packet of IPROTO, with its length in front, for a fiber, by the rights of `user`
+    /// Runs one packet of IPROTO, with its length in front, for a fiber, by the rights of a user
     /// (Tarantool's number: 0 guest, 1 admin), and appends the reply. A packet that runs again is
     /// the fiber's next one.
-    fn run(&mut self, fiber: u64, user: u32, packet: &[u8], reply: &mut Vec<u8>) -> Ran;
+    fn run(&mut self, caller: Caller, packet: &[u8], reply: &mut Vec<u8>) -> Ran;
+
+    /// Whether functions of the program are called when tuples of a space change. Nobody else changes
+    /// them then.
+    ///
+    /// # Errors
+    /// There is no such space.
+    fn set_triggers(&mut self, space: u32, has_triggers: bool) -> Result<(), Failed>;
+
+    /// What the last statement of the fiber's transaction has done to a space.
+    fn last_stated(&mut self, fiber: u64, user: u32, space: u32) -> Option<Stated>;
+
+    /// Makes a savepoint in the fiber's transaction.
+    ///
+    /// # Errors
+    /// There is none, or it holds too much.
+    fn savepoint(&mut self, fiber: u64, user: u32) -> Result<u64, Failed>;
+
+    /// Takes back what the fiber's transaction has done since a savepoint.
+    ///
+    /// # Errors
+    /// There is no such one.
+    fn go_back(&mut self, fiber: u64, user: u32, savepoint: u64) -> Result<(), Failed>;
+
+    /// What the fiber's transaction does is kept when it commits, for [`Data::stated`].
+    ///
+    /// # Errors
+    /// There is no transaction.
+    fn keep_stated(&mut self, fiber: u64, user: u32) -> Result<(), Failed>;
+
+    /// What the statements of the fiber's transaction have done, in order; without one, those of the
+    /// transaction that the user has just committed.
+    fn stated(&mut self, fiber: u64, user: u32) -> Vec<Stated>;
+
+    /// Whether there is a client's session of this number.
+    fn has_session(&self, session: u64) -> bool;
 
     /// Passes on what packets have left: the log's records, garbage, answers to waiting clients.
     /// Called after each turn, and before the thread sleeps.

@@ -24,6 +24,7 @@ mod blocking;
 mod context;
 mod host;
 mod inbox;
+mod interrupt;
 mod memory;
 mod natives;
 mod poller;
@@ -32,7 +33,7 @@ mod stack;
 mod values;
 mod vm;
 
-pub use host::{Data, Host, Ran, Setting};
+pub use host::{Caller, Data, Host, Ran, Setting, Stated};
 pub use inbox::{Inbox, REQUESTS_MAX};
 pub use ladon_modules::{LogRecord, set_log};
 pub use vm::{Program, Vm, VmOptions};

@@ -1,11 +1,11 @@
 //! A client's request: the function is called in a fiber of its own, and what it returns or raises
 //! is the answer.
 
-use crate::context::Context;
+use crate::context::{ADMIN, Context};
 use crate::stack::{State, bytes, push_bytes};
 use crate::values::{Types, ValueError};
 use ladon_kernel::program::{Answer, Failed, Kind, Request, Returned};
-use ladon_msgpack::{read_array, write};
+use ladon_msgpack::{read_array, take, write};
 use mlua::ffi::*;
 use std::ffi::c_int;
 
@@ -14,7 +14,9 @@ use std::ffi::c_int;
 /// # Safety
 /// As for [`crate::stack`]; `main` is the context's state, and nothing else runs on `thread`.
 pub(crate) unsafe fn serve(context: &Context, thread: State, request: &Request) -> Answer {
-    context.change_seat(|seat| seat.user = request.user);
+    // What is called for sessions is the program's own.
+    let is_own = matches!(request.kind, Kind::Connect | Kind::Auth | Kind::Disconnect);
+    context.change_seat(|seat| seat.user = if is_own { ADMIN } else { request.user });
     // SAFETY: As promised.
     let mut result = unsafe { call(context, thread, request) };
     if context.seat().in_transaction {
@@ -57,7 +59,7 @@ struct Frame<'r> {
     failed: Option<ValueError>,
 }
 
-/// Calls `ladon.call(is an expression, name, arguments...)`. Errors of the arguments are left in the frame.
+/// Calls `ladon.call(kind, name, arguments...)`. Errors of the arguments are left in the frame.
 unsafe extern "C-unwind" fn enter(state: State) -> c_int {
     // SAFETY: The frame is on the stack of who has called this; nothing here owns memory.
     unsafe {
@@ -65,7 +67,15 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
         lua_settop(state, 0);
         let request = (*frame).request;
         lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.call".as_ptr());
-        lua_pushboolean(state, c_int::from(request.kind == Kind::Eval));
+        let kind: &[u8] = match request.kind {
+            Kind::Call | Kind::Call16 => b"call",
+            Kind::Eval => b"eval",
+            Kind::Statement => b"statement",
+            Kind::Connect => b"connect",
+            Kind::Auth => b"auth",
+            Kind::Disconnect => b"disconnect",
+        };
+        push_bytes(state, kind);
         push_bytes(state, &request.name);
         let mut input = request.arguments.as_slice();
         let count = if input.is_empty() { 0 } else { read_array(&mut input).unwrap_or(0) };
@@ -74,7 +84,8 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
                 (*frame).failed = Some(ValueError("too many arguments".to_owned()));
                 return 0;
             }
-            if let Err(error) = push_argument(&(*frame).types, state, &mut input) {
+            let types = &(*frame).types;
+            if let Err(error) = push_argument(types, state, request.kind, &mut input) {
                 (*frame).failed = Some(error);
                 return 0;
             }
@@ -84,9 +95,21 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
     }
 }
 
-unsafe fn push_argument(types: &Types, state: State, input: &mut &[u8]) -> Result<(), ValueError> {
+/// Pushes an argument; what a statement has stays as it is, as a tuple.
+unsafe fn push_argument(
+    types: &Types,
+    state: State,
+    kind: Kind,
+    input: &mut &[u8],
+) -> Result<(), ValueError> {
     // SAFETY: As promised by the caller.
-    unsafe { types.push(state, input) }
+    unsafe {
+        if kind == Kind::Statement && ladon_iproto::request::is_array(input) {
+            types.push_tuple(state, take(input)?, 0);
+            return Ok(());
+        }
+        types.push(state, input)
+    }
 }
 
 /// Appends what the function has returned.

@@ -1,9 +1,10 @@
 //! The machine: one Lua state, its fibers, and the loop that they run in.
 
 use crate::blocking::{self, Blocking};
-use crate::context::Context;
+use crate::context::{Client, Context};
 use crate::host::Host;
 use crate::inbox::Inbox;
+use crate::interrupt;
 use crate::memory::{Memory, allocate};
 use crate::natives;
 use crate::serve::{failed_of, serve};
@@ -57,6 +58,8 @@ const FILES: &[(&str, &str)] = &[
     ("space", include_str!("../lua/space.lua")),
     ("schema", include_str!("../lua/schema.lua")),
     ("box", include_str!("../lua/box.lua")),
+    ("triggers", include_str!("../lua/triggers.lua")),
+    ("transaction", include_str!("../lua/transaction.lua")),
     ("netbox", include_str!("../lua/netbox.lua")),
     ("key_def", include_str!("../lua/key_def.lua")),
     ("merger", include_str!("../lua/merger.lua")),
@@ -68,7 +71,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// The answers of one turn, which leave at its end.
-type Answers = Rc<RefCell<Vec<(Arc<dyn Asker>, Answer)>>>;
+type Answers = Rc<RefCell<Vec<(Option<Arc<dyn Asker>>, Answer)>>>;
 
 /// The machine of a program. It stays on its thread.
 pub struct Vm {
@@ -88,13 +91,17 @@ impl Vm {
     pub fn new(host: Box<dyn Host>, inbox: Arc<Inbox>, options: &VmOptions) -> Result<Vm, String> {
         let poll = inbox.take_poll().ok_or("the inbox has a machine already")?;
         let blocking = Blocking::new(Arc::clone(&inbox));
-        let context = Box::new(Context::new(host, poll, blocking, options.fibers_max));
+        let context =
+            Box::new(Context::new(host, (Arc::clone(&inbox), poll), blocking, options.fibers_max));
         let mut memory = Box::new(Memory { used: 0, max: options.memory_bytes_max });
         // SAFETY: The memory keeps its address, and is dropped after the state is closed.
         let state = unsafe { lua_newstate(allocate, (&raw mut *memory).cast()) };
         if state.is_null() {
             return Err("the program's machine has too little memory to begin with".to_owned());
         }
+        // SAFETY: The state is not closed, as below: the process ends with its machine.
+        unsafe { interrupt::prepare(state, &inbox, context.scheduler.running()) }
+            .map_err(|error| format!("cannot handle signals: {error}"))?;
         let vm = Vm { state, context, memory, inbox, answers: Answers::default() };
         vm.build()?;
         Ok(vm)
@@ -137,6 +144,7 @@ impl Vm {
         loop {
             self.take_requests();
             self.context.blocking.finish(&self.context.scheduler);
+            self.end_doomed();
             for fiber in self.context.at_gate.take() {
                 self.context.scheduler.wake(fiber);
             }
@@ -180,6 +188,8 @@ impl Vm {
             let done = unsafe { run_file(state, &program) };
             // SAFETY: As above.
             let context = unsafe { &*of };
+            // SAFETY: As above.
+            unsafe { context.fiber_ends(state) };
             context.leave_seat();
             if let Err(text) = &done {
                 eprintln!("{text}\nfatal error, exiting the event loop");
@@ -192,10 +202,31 @@ impl Vm {
         }
     }
 
+    /// Ends fibers that wait, if somebody has asked for that: as `fiber.kill` does.
+    fn end_doomed(&self) {
+        for fiber in self.inbox.take_kills() {
+            let (state, of) = (self.state, &raw const *self.context);
+            let body = Box::new(move || {
+                // SAFETY: As for `start`.
+                unsafe {
+                    let taken = (*of).take_thread(state);
+                    let thread = taken.0;
+                    lua_getfield(thread, LUA_REGISTRYINDEX, c"ladon.kill".as_ptr());
+                    lua_pushnumber(thread, fiber as f64);
+                    // There may be no such fiber any more.
+                    lua_pcall(thread, 1, 0, 0);
+                    (*of).give_thread(taken);
+                }
+            });
+            // Without room for it, there is nothing to be done.
+            let _ = self.context.scheduler.start(body);
+        }
+    }
+
     /// Starts a fiber for each request that has come.
     fn take_requests(&self) {
         for request in self.inbox.take() {
-            let answer = Arc::clone(&request.asker);
+            let answer = request.asker.clone();
             if let Err(error) = self.start(request) {
                 let failed =
                     Failed { code: 2, message: error.to_string(), class: "OutOfMemory".to_owned() };
@@ -214,9 +245,17 @@ impl Vm {
                 let context = &*of;
                 let thread = context.take_thread(state);
                 let current = context.scheduler.current();
-                let client = (request.session, request.user, request.peer.clone());
+                let client = Client {
+                    session: request.session,
+                    user: request.user,
+                    peer: request.peer.clone(),
+                    fd: request.fd,
+                    sync: request.sync,
+                    asker: request.asker.clone(),
+                };
                 context.clients.borrow_mut().insert(current, client);
                 let answer = serve(context, thread.0, &request);
+                context.fiber_ends(thread.0);
                 context.clients.borrow_mut().remove(&current);
                 context.give_thread(thread);
                 context.leave_seat();
@@ -236,6 +275,7 @@ impl Vm {
         // One wake-up for each thread that gets some.
         let mut threads: Vec<Arc<dyn Asker>> = Vec::new();
         for (asker, answer) in answers {
+            let Some(asker) = asker else { continue };
             asker.answer(answer);
             if threads.iter().all(|other| other.thread() != asker.thread()) {
                 threads.push(asker);

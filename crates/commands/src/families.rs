@@ -18,6 +18,7 @@ const FAMILIES: &[&[Code]] = &[
     admin::config::COMMANDS,
     connection::COMMANDS,
     admin::debug::COMMANDS,
+    admin::fiber::COMMANDS,
     generic::COMMANDS,
     geo::COMMANDS,
     hash::COMMANDS,

@@ -24,13 +24,15 @@
 
 mod commit;
 mod encoded;
+mod savepoint;
 
 pub use commit::{Commit, CommitPace};
+pub use savepoint::Stated;
 
 use crate::keyspace::Keyspace;
 use crate::space::{
     Content, Holding, OpenTransactions, Spaces, TransactionLimits, check_written, conflict,
-    no_such_space, too_many_transactions, transactions_too_large,
+    has_triggers, no_such_space, too_many_transactions, transactions_too_large,
 };
 use crate::tx::{Garbage, Scratch};
 use commit::{Planted, Repetition};
@@ -39,6 +41,7 @@ use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
     BoundFields, BoxError, Looked, OwnedStatement, Selected, Space, Statement, Tuple, Written,
 };
+use savepoint::Kept;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -64,6 +67,15 @@ pub struct Interactive {
     /// The commit has asked the writers of its spaces to wait.
     is_urgent: bool,
     planted: Planted,
+    /// Savepoints that it may go back to, in order.
+    savepoints: Vec<u64>,
+    /// Counts savepoints and statements.
+    next_number: u64,
+    /// Who runs the statements calls what is to be called when tuples change.
+    calls_triggers: bool,
+    /// What a commit has done is kept.
+    keeps_stated: bool,
+    stated: Vec<Stated>,
     /// Bytes of what it has written, as all count them.
     bytes: usize,
     all: Arc<OpenTransactions>,
@@ -93,38 +105,65 @@ struct View {
     version: u64,
     changed: Lsn,
     is_written: bool,
-    changes: Encoded,
-    /// What was done, for those who follow the space's changes.
-    noted: Vec<Written>,
+    /// A program's functions are called when its tuples change.
+    has_triggers: bool,
+    /// Between savepoints.
+    changes: Vec<Encoded>,
+    /// What was done, for those who follow the space's changes, by the statements' numbers.
+    noted: Vec<(u64, Written)>,
+    /// What it was at savepoints.
+    kept: Vec<Kept>,
 }
 
 /// What was done and shown.
 enum Step {
-    /// The statement, its result, and how many keys of multikey indexes it made and removed.
-    Wrote(OwnedStatement, Result<Written, BoxError>, usize),
+    /// The statement, its number, and whether triggers were called; its result; and how many keys of
+    /// multikey indexes it made and removed.
+    Wrote((u64, bool, OwnedStatement), Result<Written, BoxError>, usize),
+    /// A savepoint.
+    Kept(u64),
+    /// The space is again as it was at a savepoint.
+    WentBack(u64),
     /// What was selected, and how often the selection had to look.
     Selected(Selected, Vec<Tuple>, usize),
 }
 
 impl View {
     fn of(content: &Content) -> View {
-        let Content { space, version, changed, .. } = content;
+        let Content { space, version, changed, has_triggers, .. } = content;
         let (space, version, changed) = (space.clone(), *version, *changed);
-        let (changes, noted) = (Encoded::default(), Vec::new());
-        View { space, version, changed, is_written: false, changes, noted }
+        let has_triggers = *has_triggers;
+        let (changes, noted) = (vec![Encoded::default()], Vec::new());
+        View {
+            space,
+            version,
+            changed,
+            is_written: false,
+            has_triggers,
+            changes,
+            noted,
+            kept: Vec::new(),
+        }
     }
 
     /// Runs a statement, and notes what changed.
-    fn run(&mut self, statement: Statement<'_>) -> Result<Written, BoxError> {
+    fn run(&mut self, number: u64, statement: Statement<'_>) -> Result<Written, BoxError> {
         let written = statement.run(&mut self.space)?;
-        self.note(&written);
+        self.note(number, &written);
         Ok(written)
     }
 
-    fn note(&mut self, written: &Written) {
+    fn note(&mut self, number: u64, written: &Written) {
         self.is_written = true;
-        self.changes.push(&self.space, written);
-        self.noted.push(written.clone());
+        if let Some(changes) = self.changes.last_mut() {
+            changes.push(&self.space, written);
+        }
+        self.noted.push((number, written.clone()));
+    }
+
+    /// Bytes of what was encoded since the last savepoint.
+    fn last_bytes(&self) -> usize {
+        self.changes.last().map_or(0, Encoded::bytes)
     }
 }
 
@@ -144,6 +183,11 @@ impl Interactive {
             repetition: None,
             is_urgent: false,
             planted: Planted::default(),
+            savepoints: Vec::new(),
+            next_number: 0,
+            calls_triggers: false,
+            keeps_stated: false,
+            stated: Vec::new(),
             bytes: 0,
             holding: all.add(client),
             all,
@@ -200,6 +244,11 @@ impl Interactive {
             self.touch(keyspace, *other)?;
         }
         self.bind(id, linked);
+        let calls_triggers = self.calls_triggers;
+        let view = &self.touch(keyspace, id)?.view;
+        if view.has_triggers && !calls_triggers {
+            return Err(has_triggers(&view.space));
+        }
         let result = statement.run(&mut self.touch(keyspace, id)?.view.space);
         let mut reads = Vec::new();
         if let Ok(written) = &result {
@@ -212,7 +261,10 @@ impl Interactive {
                 return Err(error);
             }
         }
-        let bytes = self.touch(keyspace, id)?.note_written(statement, &result);
+        self.next_number += 1;
+        let number = self.next_number;
+        let bytes =
+            self.touch(keyspace, id)?.note_written((number, calls_triggers, statement), &result);
         self.hold(bytes)?;
         for (id, selected) in reads {
             self.note_selected(id, selected)?;
@@ -228,6 +280,12 @@ impl Interactive {
         let def_of = |id: &SpaceId| Some(self.touched.get(id)?.view.space.def());
         let bound = BoundFields::of(own.view.space.def(), linked.iter().filter_map(def_of));
         self.touched.entry(id).and_modify(|own| own.bound = Some(bound));
+    }
+
+    /// Whether who runs statements from now on calls what a program wants to have called when tuples
+    /// change. Others cannot change them.
+    pub fn call_triggers(&mut self, calls: bool) {
+        self.calls_triggers = calls;
     }
 
     /// The LSN that all depends on that it has shown.
@@ -249,7 +307,12 @@ impl Interactive {
                 return Err(no_such_space(id));
             }
             self.holding.copied(cell, &held);
-            self.touched.insert(id, Touched::of(View::of(&held)));
+            let mut touched = Touched::of(View::of(&held));
+            if let Some(last) = self.savepoints.last() {
+                // At all of them it was as it is now.
+                touched.keep_savepoint(*last);
+            }
+            self.touched.insert(id, touched);
         }
         Ok(self.touched.get_mut(&id).expect("it was just put in"))
     }
@@ -332,22 +395,22 @@ impl Touched {
     /// Notes what a statement did, or its error. Returns the bytes that this holds.
     fn note_written(
         &mut self,
-        statement: Statement<'_>,
+        (number, calls_triggers, statement): (u64, bool, Statement<'_>),
         result: &Result<Written, BoxError>,
     ) -> usize {
-        let before = self.view.changes.bytes();
+        let before = self.view.last_bytes();
         let kept = OwnedStatement::from(statement);
         let mut bytes = kept.bytes();
         let mut keys = 0;
         bytes += result.as_ref().err().map_or(0, |error| error.message.len());
         if let Ok(written) = result {
-            self.view.note(written);
+            self.view.note(number, written);
             bytes += written.new.as_ref().map_or(0, Tuple::memory);
             let changed = [&written.old, &written.new].into_iter().flatten();
             keys = changed.map(|tuple| self.view.space.multikeys(tuple.bytes()) as usize).sum();
         }
-        bytes += keys * STEP_BYTES + self.view.changes.bytes();
-        self.keep(Step::Wrote(kept, result.clone(), keys));
+        bytes += keys * STEP_BYTES + self.view.last_bytes();
+        self.keep(Step::Wrote((number, calls_triggers, kept), result.clone(), keys));
         bytes - before
     }
 

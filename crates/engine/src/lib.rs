@@ -50,7 +50,7 @@ pub use events::{
 };
 pub use evict::{Choice, Evicted, EvictedKey, Evictor, Victims};
 pub use fill::{FilledFacts, FilledValue, Filling};
-pub use interactive::{Commit, CommitPace, Interactive};
+pub use interactive::{Commit, CommitPace, Interactive, Stated};
 pub use item::ItemHead;
 pub use key::Key;
 pub use keyspace::{Keyspace, KeyspaceOptions, Locks};

@@ -25,6 +25,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Names a fiber; numbers are not given again. The first is 101: Tarantool keeps those below for
 /// fibers of the system.
@@ -152,13 +154,39 @@ impl Fibers {
 pub struct Scheduler {
     fibers: RefCell<Fibers>,
     max: usize,
+    running: Arc<Running>,
+}
+
+/// What other threads see of a scheduler.
+#[derive(Debug, Default)]
+pub struct Running {
+    fiber: AtomicU64,
+    switches: AtomicU64,
+}
+
+impl Running {
+    /// The fiber that runs, 0 for none, and how often that has changed.
+    pub fn now(&self) -> (FiberId, u64) {
+        (self.fiber.load(Relaxed), self.switches.load(Relaxed))
+    }
+
+    fn set(&self, fiber: FiberId) {
+        self.fiber.store(fiber, Relaxed);
+        // One thread changes it.
+        self.switches.store(self.switches.load(Relaxed) + 1, Relaxed);
+    }
 }
 
 impl Scheduler {
     /// Without fibers; there may be `max`.
     pub fn new(max: usize) -> Scheduler {
         let fibers = Fibers { next: FIRST, ..Fibers::default() };
-        Scheduler { fibers: RefCell::new(fibers), max }
+        Scheduler { fibers: RefCell::new(fibers), max, running: Arc::default() }
+    }
+
+    /// What other threads may see of it.
+    pub fn running(&self) -> &Arc<Running> {
+        &self.running
     }
 
     /// The fiber that runs; 0 outside of all.
@@ -243,9 +271,11 @@ impl Scheduler {
             fibers.current = id;
             (stack, before)
         };
+        self.running.set(id);
         let left = stack.resume(None);
         let mut fibers = self.fibers.borrow_mut();
         fibers.current = before;
+        self.running.set(before);
         match left {
             CoroutineResult::Yield(Left::Waits) => {
                 if let Some(fiber) = fibers.all.get_mut(&id) {

@@ -279,6 +279,31 @@ pub fn id(out: &mut Vec<u8>, sync: u64, schema_version: u64, server: &ServerId<'
     finish_short(reply, out);
 }
 
+/// What a request's reply has ahead of it: one value.
+///
+/// # Errors
+/// It is longer than a packet may be: nothing is appended.
+pub fn chunk(
+    out: &mut Vec<u8>,
+    (sync, schema_version): (u64, u64),
+    value: &[u8],
+) -> Result<(), ReplyTooLong> {
+    let reply = Begun { start: out.len() };
+    out.extend_from_slice(&[0xce, 0, 0, 0, 0]);
+    write::map(out, 3);
+    write::uint(out, key::REQUEST_TYPE.into());
+    write::uint(out, request_type::CHUNK.into());
+    write::uint(out, key::SYNC.into());
+    write::uint(out, sync);
+    write::uint(out, key::SCHEMA_VERSION.into());
+    write::uint(out, schema_version);
+    write::map(out, 1);
+    write::uint(out, key::DATA.into());
+    write::array(out, 1);
+    out.extend_from_slice(value);
+    reply.finish(out)
+}
+
 /// Appends an event for a watcher: the number of its last WATCH, the key, and its value
 /// (MessagePack) if it has one. An event has no schema version.
 ///

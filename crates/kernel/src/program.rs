@@ -11,6 +11,18 @@ pub trait Program: Send + Sync {
     /// The request, if it has too many.
     fn ask(&self, request: Request) -> Result<(), Request>;
 
+    /// The fiber that runs, and for how many milliseconds it has been seen to run without a wait.
+    fn running(&self) -> Option<(u64, u64)>;
+
+    /// Ends a fiber, soon; one that never waits as well. Returns `false` if too many are to end.
+    fn kill(&self, fiber: u64) -> bool;
+
+    /// Leaves what it is to be told, of which there is one for each connection at most.
+    fn tell(&self, request: Request);
+
+    /// Whether it has functions to be called for this.
+    fn wants(&self, kind: Kind) -> bool;
+
     /// It looks whether there is something to do.
     fn wake(&self);
 }
@@ -29,8 +41,12 @@ pub struct Request {
     pub session: u64,
     /// The client's address.
     pub peer: String,
-    /// Where the answer goes.
-    pub asker: Arc<dyn Asker>,
+    /// The number of the client's socket, in this process.
+    pub fd: i32,
+    /// The number that the client has given the request.
+    pub sync: u64,
+    /// Where the answer goes, if anybody waits for it.
+    pub asker: Option<Arc<dyn Asker>>,
 }
 
 /// The kinds of requests.
@@ -42,12 +58,25 @@ pub enum Kind {
     Call16,
     /// EVAL.
     Eval,
+    /// A client has connected. What is raised refuses it.
+    Connect,
+    /// A client has logged in, or tried to: the user's name, and whether it could. What is raised
+    /// refuses it.
+    Auth,
+    /// A client has gone. Nobody gets the answer.
+    Disconnect,
+    /// A statement on a space that has triggers; `name` is its method, and the arguments are the
+    /// space's number, the index's if it has one, and what the request has.
+    Statement,
 }
 
 /// Who has asked.
 pub trait Asker: Send + Sync {
     /// Takes the answer. Called once, from the program's thread.
     fn answer(&self, answer: Answer);
+
+    /// Sends a MessagePack value ahead of the answer, once the log has come as far as this position.
+    fn push(&self, value: &[u8], depends: u64);
 
     /// The thread that has the connection.
     fn thread(&self) -> usize;

@@ -3,13 +3,14 @@
 use crate::counters;
 use crate::positions::Positions;
 use crate::random::random_u64;
-use ladon_app::{Data, Ran};
+use ladon_app::{Caller, Data, Ran, Stated};
 use ladon_engine::{Garbage, Scratch};
 use ladon_kernel::blocking;
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::local::Local;
 use ladon_kernel::message::Message;
 use ladon_kernel::node::Node;
+use ladon_kernel::program::Failed;
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::rng::Rng;
 use ladon_kernel::thread_parts::ThreadParts;
@@ -61,6 +62,15 @@ impl ProgramData {
         }
     }
 
+    /// Does something with the session of a user.
+    fn of_user<T>(&mut self, fiber: u64, user: u32, with: impl FnOnce(&mut Session) -> T) -> T {
+        let mut session = self.session(user);
+        session.take_over(fiber, self.sessions.values_mut());
+        let done = with(&mut session);
+        self.sessions.insert(user, session);
+        done
+    }
+
     /// The session of a user. It lives as long as the program: its user's rights are looked up anew
     /// once they have changed.
     fn session(&mut self, user: u32) -> Session {
@@ -74,12 +84,17 @@ impl ProgramData {
 }
 
 impl Data for ProgramData {
-    fn run(&mut self, fiber: u64, user: u32, packet: &[u8], reply: &mut Vec<u8>) -> Ran {
+    fn run(&mut self, caller: Caller, packet: &[u8], reply: &mut Vec<u8>) -> Ran {
+        let Caller { fiber, user, calls_triggers } = caller;
         if self.log.is_backlogged() {
             self.log.write_soon();
             return Ran::Again { after_ms: AGAIN_MS };
         }
         let mut session = self.session(user);
+        let packet = Packet::decode(packet);
+        if packet.is_of_stream() {
+            session.take_over(fiber, self.sessions.values_mut());
+        }
         let now_ms = self.node.clock.unix_ms();
         let ProgramData { node, local, scratch, appender, packets, .. } = self;
         let mut thread = ThreadParts {
@@ -92,10 +107,10 @@ impl Data for ProgramData {
         };
         session.end_overdue(now_ms, thread.scratch);
         session.end_asked(thread.scratch);
-        let packet = Packet::decode(packet);
         // What other fibers have begun on the same session is not this one's.
         let mut unfinished = self.unfinished.remove(&fiber).unwrap_or_default();
         session.exchange(&mut unfinished);
+        session.call_triggers(calls_triggers);
         let outcome = ladon_tarantool::execute(&mut thread, &mut session, packets, packet, reply);
         if !thread.scratch.ready.is_empty() {
             blocking::serve(&mut thread);
@@ -113,6 +128,43 @@ impl Data for ProgramData {
             flow if flow.runs_again() => Ran::Again { after_ms: AGAIN_MS },
             _ => Ran::Replied { depends: outcome.depends.0 },
         }
+    }
+
+    fn savepoint(&mut self, fiber: u64, user: u32) -> Result<u64, Failed> {
+        self.of_user(fiber, user, |session| session.savepoint(fiber))
+    }
+
+    fn go_back(&mut self, fiber: u64, user: u32, savepoint: u64) -> Result<(), Failed> {
+        self.of_user(fiber, user, |session| session.go_back(fiber, savepoint))
+    }
+
+    fn keep_stated(&mut self, fiber: u64, user: u32) -> Result<(), Failed> {
+        self.of_user(fiber, user, |session| session.keep_stated(fiber))
+    }
+
+    fn stated(&mut self, fiber: u64, user: u32) -> Vec<Stated> {
+        let stated = self.of_user(fiber, user, |session| session.stated(fiber));
+        let shown = stated.into_iter().map(|(space, (old, new))| Stated { space, old, new });
+        shown.collect()
+    }
+
+    fn set_triggers(&mut self, space: u32, has_triggers: bool) -> Result<(), Failed> {
+        let catalog = self.node.keyspace.spaces.catalog();
+        let Some(cell) = catalog.get(space) else {
+            let message = format!("Space '{space}' does not exist");
+            return Err(Failed { code: 36, message, class: "ClientError".to_owned() });
+        };
+        cell.set_triggers(has_triggers);
+        Ok(())
+    }
+
+    fn last_stated(&mut self, fiber: u64, user: u32, space: u32) -> Option<Stated> {
+        let stated = self.of_user(fiber, user, |session| session.last_stated(fiber, space));
+        stated.map(|(old, new)| Stated { space, old, new })
+    }
+
+    fn has_session(&self, session: u64) -> bool {
+        self.node.clients.find(session).is_some()
     }
 
     fn settle(&mut self) {

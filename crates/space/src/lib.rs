@@ -70,3 +70,4 @@ pub use space::Space;
 pub use statement::{OwnedStatement, Statement, Written};
 pub use text::{extension_text, number_text, of as value_text};
 pub use tuple::Tuple;
+pub use update::update_tuple;

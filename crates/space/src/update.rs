@@ -15,10 +15,24 @@ mod walk;
 pub(crate) use operation::{Operation, parse};
 
 use crate::error::BoxError;
-use crate::format::Rules;
+use crate::format::{Format, Rules};
 use array::Array;
 use ladon_msgpack as msgpack;
 use walk::Walk;
+
+/// The tuple that operations make of one that is of no space; fields have no names.
+///
+/// # Errors
+/// Tarantool's.
+pub fn update_tuple(
+    tuple: &[u8],
+    operations: &[u8],
+    index_base: u32,
+    ignore_errors: bool,
+) -> Result<Vec<u8>, BoxError> {
+    let operations = parse(operations, index_base, &Format::default())?;
+    apply(tuple, &operations, &Rules::default(), ignore_errors)
+}
 
 /// The tuple that the operations make of this one.
 ///

@@ -271,7 +271,8 @@ impl Rights {
 
     /// Whose rights what is called has: its owner's, if `_func` says so.
     pub(crate) fn runs_as(&self, name: &str, kind: Kind) -> u32 {
-        let function = if kind == Kind::Eval { None } else { self.functions.get(name) };
+        let is_call = matches!(kind, Kind::Call | Kind::Call16);
+        let function = if is_call { self.functions.get(name) } else { None };
         function.filter(|it| it.is_setuid).map_or(self.id, |it| it.owner)
     }
 

@@ -36,6 +36,10 @@ const VIEW_IS_RO: ErrorCode = ErrorCode(113);
 
 /// `ER_ACTIVE_TRANSACTION`.
 const ACTIVE_TRANSACTION: ErrorCode = ErrorCode(79);
+/// `ER_NO_TRANSACTION`.
+const NO_TRANSACTION: ErrorCode = ErrorCode(114);
+/// `ER_NO_SUCH_SAVEPOINT`.
+const NO_SUCH_SAVEPOINT: ErrorCode = ErrorCode(61);
 /// `ER_UNABLE_TO_PROCESS_IN_STREAM`.
 const UNABLE_TO_PROCESS_IN_STREAM: ErrorCode = ErrorCode(229);
 /// `ER_UNABLE_TO_PROCESS_OUT_OF_STREAM`.
@@ -59,6 +63,15 @@ pub(crate) fn active_transaction() -> BoxError {
     // The blank at the end is Tarantool's.
     let message = "Operation is not permitted when there is an active transaction ";
     BoxError::new(ACTIVE_TRANSACTION, message)
+}
+
+pub(crate) fn no_transaction() -> BoxError {
+    BoxError::new(NO_TRANSACTION, "No active transaction")
+}
+
+pub(crate) fn no_such_savepoint() -> BoxError {
+    let message = "Can not rollback to savepoint: the savepoint does not exist";
+    BoxError::new(NO_SUCH_SAVEPOINT, message)
 }
 
 pub(crate) fn transaction_timeout() -> BoxError {

@@ -6,10 +6,12 @@ use crate::packet::{Decoded, Packet};
 use crate::requests::facts_of;
 use crate::session::Session;
 use crate::statements::{Ended, Running};
+use ladon_engine::Catalog;
 use ladon_iproto::reply::{self, ServerId, feature};
 use ladon_iproto::request::{Delete, Request, Update, Upsert};
 use ladon_iproto::{Header, RequestError, request_type};
 use ladon_kernel::command::flags::Flags;
+use ladon_kernel::program::Failed;
 use ladon_kernel::request::admission;
 use ladon_kernel::request::outcome::{Flow, Outcome};
 use ladon_kernel::thread_parts::ThreadParts;
@@ -43,6 +45,10 @@ pub fn execute(
     let flags = if facts_of(header.request_type).writes { Flags::WRITE } else { Flags::READONLY };
     if thread.node.paused(thread.now_ms).is_some_and(|it| admission::is_held_back(flags, it)) {
         return Outcome::new(Lsn::ZERO, Flow::Paused);
+    }
+    let is_connected = session.is_connected();
+    if is_connected != Ok(true) {
+        return not_connected(is_connected.err(), catalog, header.sync, out);
     }
     let before = out.len();
     let tells_of_data = needs_data(&header, &request);
@@ -81,6 +87,20 @@ pub fn execute(
         Some(long) => Outcome::with_long_reply(depends, long),
         None => Outcome::new(depends, Flow::Continue),
     }
+}
+
+/// What a request of a client comes to that the program has refused, or has not answered yet.
+#[cold]
+fn not_connected(
+    refused: Option<Failed>,
+    catalog: &Catalog,
+    sync: u64,
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let Some(failed) = refused else { return Outcome::new(Lsn::ZERO, Flow::AwaitsProgram) };
+    let entry = (failed.code, &*failed.class, &*failed.message);
+    error::write_entry(out, sync, catalog.version, entry);
+    Outcome::new(catalog.changed, Flow::Close)
 }
 
 /// Whether a request reads or changes data. What the server is can be asked of every node.
@@ -166,7 +186,7 @@ impl Running<'_, '_> {
                 reply::id(out, self.sync, version, &server);
             }
             Request::Auth(auth) => {
-                self.log_in(&auth)?;
+                self.authenticate(&auth)?;
                 reply::ok(out, self.sync, version);
             }
             Request::Select(select) => self.select(&select, out)?,
@@ -246,6 +266,9 @@ impl Running<'_, '_> {
         statement: Statement<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
+        if self.is_for_program(id) {
+            return self.state(id, statement, out);
+        }
         let written = self.write(id, statement)?;
         let tuple = statement.shown(&written);
         let data = reply::begin_data(out, self.sync, self.schema_version);

@@ -64,6 +64,9 @@ impl Running<'_, '_> {
                 })?
                 .ok_or_else(undefined)?,
         };
+        if !target.method.is_read() && self.is_for_program(space) {
+            return self.call_program(call, is_16, undefined, out);
+        }
         let passed = through_lua(call.arguments)?;
         if !has_object {
             return Err(error::without_object(target.index.is_some(), target.method.name()).into());

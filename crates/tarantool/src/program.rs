@@ -6,16 +6,21 @@
 //! second run   the reply is made of the answer
 //! ```
 
+use crate::access::Access;
 use crate::error;
+use crate::session::Session;
 use crate::statements::{Ended, Running};
+use ladon_engine::SpaceCell;
 use ladon_iproto::reply;
-use ladon_iproto::request::Call;
+use ladon_iproto::request::{Auth, Call};
 use ladon_kernel::message::Message;
+use ladon_kernel::node::Node;
 use ladon_kernel::program::{Answer, Asker, Failed, Kind, Request, Returned};
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::shared::Shared;
-use ladon_record::Lsn;
-use ladon_space::BoxError;
+use ladon_msgpack::write;
+use ladon_record::{Lsn, SpaceId};
+use ladon_space::{BoxError, Statement};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -25,6 +30,8 @@ pub(crate) struct Asked {
     shared: Arc<Shared>,
     /// The connection: its number, its thread, its place there.
     client: (u64, usize, u32),
+    /// The request's number, and the schema's version when it came.
+    request: (u64, u64),
 }
 
 impl Asked {
@@ -40,12 +47,89 @@ impl Asker for Asked {
         self.shared.threads[thread].leave(Message::ProgramAnswered { client, slot });
     }
 
+    fn push(&self, value: &[u8], depends: u64) {
+        let mut bytes = Vec::new();
+        // The program's machine has bounded the value.
+        if reply::chunk(&mut bytes, self.request, value).is_ok() {
+            let (client, thread, slot) = self.client;
+            let (bytes, depends) = (bytes.into(), Lsn(depends));
+            self.shared.threads[thread].send(Message::Deliver { client, slot, bytes, depends });
+        }
+    }
+
     fn thread(&self) -> usize {
         self.client.1
     }
 
     fn wake(&self) {
         self.shared.threads[self.client.1].wake();
+    }
+}
+
+impl Session {
+    fn asked_by(&self, node: &Node, request: (u64, u64)) -> Arc<Asked> {
+        let (answer, shared) = (Mutex::new(None), Arc::clone(node.shared()));
+        Arc::new(Asked { answer, shared, client: self.client(), request })
+    }
+
+    fn request(
+        &self,
+        (kind, name, arguments): (Kind, &[u8], &[u8]),
+        (user, sync): (u32, u64),
+        asker: Option<Arc<dyn Asker>>,
+    ) -> Request {
+        Request {
+            kind,
+            name: name.to_vec(),
+            arguments: arguments.to_vec(),
+            user,
+            session: self.client().0,
+            peer: self.peer(),
+            fd: self.fd(),
+            sync,
+            asker,
+        }
+    }
+
+    /// A client has connected. If the program wants to know that, its requests wait until it has
+    /// answered.
+    pub fn connect(&mut self, node: &Node) {
+        let program = node.program.as_deref().filter(|program| program.wants(Kind::Connect));
+        let Some(program) = program else { return };
+        let asked = self.asked_by(node, (0, 0));
+        let asker = Some(Arc::clone(&asked) as Arc<dyn Asker>);
+        program.tell(self.request((Kind::Connect, b"", b""), (self.user(), 0), asker));
+        self.is_known = true;
+        self.connecting = Some(asked);
+    }
+
+    /// Whether the program has answered that the client has connected.
+    ///
+    /// # Errors
+    /// It refuses it.
+    pub(crate) fn is_connected(&mut self) -> Result<bool, Failed> {
+        self.awaited = None;
+        let Some(asked) = self.connecting.take() else { return Ok(true) };
+        let answer = asked.answer.lock().clone();
+        match answer.map(|answer| answer.result) {
+            Some(Ok(_)) => return Ok(true),
+            Some(Err(failed)) => {
+                self.connecting = Some(asked);
+                return Err(failed);
+            }
+            None => {}
+        }
+        self.awaited = Some(Arc::clone(&asked));
+        self.connecting = Some(asked);
+        Ok(false)
+    }
+
+    /// The client has gone.
+    pub(crate) fn tell_of_end(&self, node: &Node) {
+        let Some(program) = node.program.as_deref() else { return };
+        if self.is_known || program.wants(Kind::Disconnect) {
+            program.tell(self.request((Kind::Disconnect, b"", b""), (self.user(), 0), None));
+        }
     }
 }
 
@@ -62,11 +146,7 @@ impl Running<'_, '_> {
         call: &Call<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
-        if let Some(asked) = self.session.asked.take() {
-            let Some(answer) = asked.answer.lock().take() else {
-                self.session.asked = Some(asked);
-                return Err(Ended::Again(Flow::AwaitsProgram));
-            };
+        if let Some(answer) = self.answer()? {
             return self.show_answer(answer, out);
         }
         if self.is_in_transaction() {
@@ -79,24 +159,60 @@ impl Running<'_, '_> {
         };
         let name = String::from_utf8_lossy(call.name);
         let user = self.session.rights(node, self.thread.scratch)?.runs_as(&name, kind);
-        let asked = Arc::new(Asked {
-            answer: Mutex::new(None),
-            shared: Arc::clone(node.shared()),
-            client: self.session.client(),
-        });
-        let request = Request {
-            kind,
-            name: call.name.to_vec(),
-            arguments: call.arguments.to_vec(),
-            user,
-            session: self.session.client().0,
-            peer: self.session.peer(),
-            asker: Arc::clone(&asked) as Arc<dyn Asker>,
-        };
+        let asked = self.session.asked_by(node, (self.sync, self.schema_version));
+        let asker = Some(Arc::clone(&asked) as Arc<dyn Asker>);
+        let what = (kind, call.name, call.arguments);
+        let request = self.session.request(what, (user, self.sync), asker);
         if program.ask(request).is_err() {
             // It has as many as it may have: this one asks again in a moment.
             return Err(Ended::Again(Flow::AwaitsCommit));
         }
+        self.session.is_known = true;
+        self.session.asked = Some(asked);
+        Err(Ended::Again(Flow::AwaitsProgram))
+    }
+
+    /// The answer, if something was asked.
+    fn answer(&mut self) -> Result<Option<Answer>, Ended> {
+        let Some(asked) = self.session.asked.take() else { return Ok(None) };
+        let Some(answer) = asked.answer.lock().take() else {
+            self.session.asked = Some(asked);
+            return Err(Ended::Again(Flow::AwaitsProgram));
+        };
+        Ok(Some(answer))
+    }
+
+    /// AUTH. The program may refuse it, and is told as well if it failed.
+    pub(crate) fn authenticate(&mut self, auth: &Auth<'_>) -> Result<(), Ended> {
+        let before = self.session.logged_in();
+        let done = self.log_in(auth);
+        let program = self.thread.node.program.as_deref();
+        let Some(program) = program.filter(|it| it.wants(Kind::Auth)) else {
+            self.session.asked = None;
+            return Ok(done?);
+        };
+        let access = Access::of(self.thread.node, self.thread.scratch)?;
+        if access.user_named(&String::from_utf8_lossy(auth.user_name)).is_none() {
+            return Ok(done?);
+        }
+        let after = self.session.logged_in();
+        self.session.log_in(before.0, before.1);
+        if let Some(answer) = self.answer()? {
+            self.depends = self.depends.max(Lsn(answer.depends));
+            answer.result.map_err(|failed| error::of_lua(failed.message))?;
+            done?;
+            self.session.log_in(after.0, after.1);
+            return Ok(());
+        }
+        let node = self.thread.node;
+        let asked = self.session.asked_by(node, (self.sync, self.schema_version));
+        let mut arguments = Vec::new();
+        write::array(&mut arguments, 2);
+        write::str(&mut arguments, auth.user_name);
+        write::bool(&mut arguments, done.is_ok());
+        let what = (Kind::Auth, &b""[..], &arguments[..]);
+        let asker = Some(Arc::clone(&asked) as Arc<dyn Asker>);
+        program.tell(self.session.request(what, (before.0, self.sync), asker));
         self.session.asked = Some(asked);
         Err(Ended::Again(Flow::AwaitsProgram))
     }
@@ -120,6 +236,47 @@ impl Running<'_, '_> {
         self.thread.local.stats.count_error(failed.message.as_bytes());
         let entry = (failed.code, &*failed.class, &*failed.message);
         error::write_entry(out, self.sync, self.schema_version, entry);
+    }
+
+    /// Whether the program has to be asked for a statement on a space, since functions of it are to
+    /// be called. In a transaction of the client's, it cannot be: the space refuses it.
+    pub(crate) fn is_for_program(&self, id: SpaceId) -> bool {
+        self.is_asked()
+            || self.catalog.get(id).is_some_and(SpaceCell::has_triggers)
+                && self.thread.node.program.is_some()
+                && !self.session.is_of_program
+                && !self.is_in_transaction()
+    }
+
+    /// A statement that the program runs, with what is to be called.
+    pub(crate) fn state(
+        &mut self,
+        id: SpaceId,
+        statement: Statement<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Ended> {
+        let (name, parts, numbers): (_, [&[u8]; 2], [Option<u32>; 2]) = match statement {
+            Statement::Insert(tuple) => ("insert", [tuple, &[]], [None, None]),
+            Statement::Replace(tuple) => ("replace", [tuple, &[]], [None, None]),
+            Statement::Update { index, key, operations, index_base } => {
+                ("update", [key, operations], [Some(index), Some(index_base)])
+            }
+            Statement::Delete { index, key } => ("delete", [key, &[]], [Some(index), None]),
+            Statement::Upsert { tuple, operations, index_base } => {
+                ("upsert", [tuple, operations], [None, Some(index_base)])
+            }
+        };
+        let mut arguments = Vec::new();
+        write::array(&mut arguments, 5);
+        write::uint(&mut arguments, id.into());
+        for number in numbers {
+            write::uint(&mut arguments, number.unwrap_or(0).into());
+        }
+        for part in parts {
+            arguments.extend_from_slice(if part.is_empty() { &[0x90] } else { part });
+        }
+        let call = Call { name: name.as_bytes(), arguments: &arguments };
+        self.ask(Kind::Statement, &call, out)
     }
 
     /// EVAL.

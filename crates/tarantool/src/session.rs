@@ -6,7 +6,7 @@ use crate::preparation::Preparing;
 use crate::program::Asked;
 use crate::sql::{Aside, Change, State};
 use crate::transactions::Transactions;
-use ladon_engine::{GUEST, Scratch};
+use ladon_engine::{GUEST, Scratch, Stated};
 use ladon_iproto::greeting::{self, SALT_BYTES};
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::schema_watchers::WatchingClient;
@@ -33,6 +33,18 @@ pub struct Session {
     /// The user's rights, and the version of all rights that they are from.
     rights: Option<(u64, Rights)>,
     pub(crate) transactions: Transactions,
+    /// What the transaction has done that committed last, if it kept that.
+    pub(crate) committed: Vec<Stated>,
+    /// Who runs the request that runs calls what is to be called when tuples change.
+    pub(crate) calls_triggers: bool,
+    /// What the program was told of when the client connected, until it has answered.
+    pub(crate) connecting: Option<Arc<Asked>>,
+    /// The same, if the request that runs waits for it.
+    pub(crate) awaited: Option<Arc<Asked>>,
+    /// The program may keep something of it.
+    pub(crate) is_known: bool,
+    /// It is the program's, which has no other to ask.
+    pub(crate) is_of_program: bool,
     /// What the definition takes long for that the request asks for which runs.
     pub(crate) preparing: Option<Box<Preparing>>,
     /// What the program was asked for by the request that runs.
@@ -73,6 +85,12 @@ impl Session {
             user_since: 0,
             rights: None,
             transactions: Transactions::default(),
+            committed: Vec::new(),
+            calls_triggers: false,
+            connecting: None,
+            awaited: None,
+            is_known: false,
+            is_of_program: false,
             preparing: None,
             asked: None,
             has_long_reply: false,
@@ -102,6 +120,7 @@ impl Session {
     pub fn exchange(&mut self, unfinished: &mut Unfinished) {
         std::mem::swap(&mut self.preparing, &mut unfinished.preparing);
         std::mem::swap(&mut self.asked, &mut unfinished.asked);
+        std::mem::swap(&mut self.awaited, &mut unfinished.awaited);
         std::mem::swap(&mut self.sql_aside, &mut unfinished.sql_aside);
         std::mem::swap(&mut self.sql_change, &mut unfinished.sql_change);
     }
@@ -110,6 +129,7 @@ impl Session {
     pub fn is_unfinished(&self) -> bool {
         self.preparing.is_some()
             || self.asked.is_some()
+            || self.awaited.is_some()
             || self.sql_aside.is_some()
             || self.sql_change.is_some()
     }
@@ -122,6 +142,7 @@ impl Session {
 
     /// The connection has ended: nothing is to be told to it.
     pub fn leave(&self, node: &Node) {
+        self.tell_of_end(node);
         if !self.watched.is_empty() {
             node.schema_watchers.unwatch(self.info.id);
         }
@@ -136,6 +157,7 @@ impl Session {
     pub fn of_program(user: u32, node: &Node, info: Arc<ClientInfo>) -> Session {
         let mut session = Session::new([0; 4], info);
         session.log_in(user, node.keyspace.spaces.access_version());
+        session.is_of_program = true;
         session
     }
 
@@ -190,6 +212,16 @@ impl Session {
 
     pub(crate) fn salt(&self) -> &[u8; SALT_BYTES] {
         &self.salt
+    }
+
+    /// The number of its socket.
+    pub(crate) fn fd(&self) -> i32 {
+        self.info.fd
+    }
+
+    /// Its user, and the version of all users and rights by which it has logged in.
+    pub(crate) fn logged_in(&self) -> (u32, u64) {
+        (self.user, self.user_since)
     }
 
     /// The number of its user.
@@ -249,6 +281,7 @@ impl Session {
 pub struct Unfinished {
     preparing: Option<Box<Preparing>>,
     asked: Option<Arc<Asked>>,
+    awaited: Option<Arc<Asked>>,
     sql_aside: Option<Aside>,
     sql_change: Option<Box<Change>>,
 }
@@ -261,7 +294,8 @@ impl Unfinished {
 
     /// Whether the program has answered what it was asked for.
     pub fn is_answered(&self) -> bool {
-        self.asked.as_ref().is_some_and(|asked| asked.is_answered())
+        let mut asked = [&self.asked, &self.awaited].into_iter().flatten();
+        asked.any(|asked| asked.is_answered())
     }
 
     /// As [`Session::prepared_bytes`].

@@ -83,6 +83,7 @@ impl Running<'_, '_> {
         let (done, lsn) = transaction.commit(&node.keyspace, scratch, pace, &mut *append);
         let flow = match done {
             Ok(Commit::Done) => {
+                self.session.committed = transaction.committed();
                 self.depends = self.depends.max(lsn);
                 return Ok(());
             }
@@ -127,6 +128,7 @@ impl Running<'_, '_> {
         let mut transaction = taken.ok_or_else(error::transaction_timeout)?;
         // Those of other streams; this one is taken out.
         let beside = self.session.transactions.bytes();
+        transaction.call_triggers(self.session.calls_triggers);
         let result = transaction.check_room(beside).and_then(|()| run(self, &mut transaction));
         if let Some(place) = self.session.transactions.of(self.stream) {
             *place = Some(transaction);

@@ -12,7 +12,7 @@ pub(crate) struct Transactions {
 }
 
 /// An open transaction.
-struct Open {
+pub(crate) struct Open {
     /// `None` once it has timed out, or had to end.
     transaction: Option<Interactive>,
     deadline_ms: Option<u64>,
@@ -54,6 +54,20 @@ impl Transactions {
             self.deadlines.remove(&(at_ms, stream));
         }
         transaction.map_or(Taken::TimedOut, |transaction| Taken::Open(Box::new(transaction)))
+    }
+
+    /// Takes a stream's transaction out as it is, for [`Transactions::put_back`] elsewhere.
+    pub(crate) fn take_out(&mut self, stream: u64) -> Option<Open> {
+        let open = self.open.remove(&stream)?;
+        if let Some(at_ms) = open.deadline_ms {
+            self.deadlines.remove(&(at_ms, stream));
+        }
+        Some(open)
+    }
+
+    pub(crate) fn put_back(&mut self, stream: u64, open: Open) {
+        self.deadlines.extend(open.deadline_ms.map(|at_ms| (at_ms, stream)));
+        self.open.insert(stream, open);
     }
 
     /// Where a stream's transaction is kept, to be taken out for a moment. `None` if there is none,

@@ -1,7 +1,8 @@
 //! What `box.lua` is built on: requests of IPROTO, asked of the server that this is.
 
 use super::{Native, raise_failed, raise_text, uint};
-use crate::context::{Context, failed};
+use crate::context::{Context, failed, not_configured};
+use crate::host::Data;
 use crate::stack::{State, bytes, push_bytes};
 use crate::values::{Types, ValueError};
 use ladon_iproto::client::Reply;
@@ -27,12 +28,26 @@ pub(super) const NATIVES: &[Native] = &[
     (c"commit", commit),
     (c"rollback", rollback),
     (c"in_transaction", in_transaction),
+    (c"call_triggers", call_triggers),
+    (c"set_triggers", set_triggers),
+    (c"last_stated", last_stated),
+    (c"has_session", has_session),
+    (c"savepoint", savepoint),
+    (c"go_back", go_back),
+    (c"keep_stated", keep_stated),
+    (c"stated", stated),
     (c"pass_gate", pass_gate),
     (c"schema_version", schema_version),
 ];
 
 /// Lua counts fields from 1.
 const INDEX_BASE: u32 = 1;
+
+/// The number of the first field in operations: Lua's, unless another is given.
+unsafe fn base(state: State, index: c_int) -> u32 {
+    // SAFETY: As promised by the callers.
+    unsafe { if lua_type(state, index) == LUA_TNUMBER { uint(state, index) } else { INDEX_BASE } }
+}
 
 /// Why a request has no values.
 enum Refused {
@@ -305,17 +320,18 @@ unsafe extern "C-unwind" fn put(state: State) -> c_int {
     }
 }
 
-/// `update(space, index, key, operations) -> tuple or nil`.
+/// `update(space, index, key, operations, base or nil) -> tuple or nil`.
 unsafe extern "C-unwind" fn update(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let context = Context::of(state);
         let (space, index) = (uint(state, 1), uint(state, 2));
+        let index_base = base(state, 5);
         let request = request_of(|it: &Encoded| {
             Request::Update(Update {
                 space: SpaceRef::Id(space),
                 index: IndexRef::Id(index),
-                index_base: INDEX_BASE,
+                index_base,
                 key: it.get(0),
                 operations: it.get(1),
             })
@@ -338,16 +354,16 @@ unsafe extern "C-unwind" fn delete(state: State) -> c_int {
     }
 }
 
-/// `upsert(space, tuple, operations)`.
+/// `upsert(space, tuple, operations, base or nil)`.
 unsafe extern "C-unwind" fn upsert(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let context = Context::of(state);
-        let space = uint(state, 1);
+        let (space, index_base) = (uint(state, 1), base(state, 4));
         let request = request_of(|it: &Encoded| {
             Request::Upsert(Upsert {
                 space: SpaceRef::Id(space),
-                index_base: INDEX_BASE,
+                index_base,
                 tuple: it.get(0),
                 operations: it.get(1),
             })
@@ -421,6 +437,147 @@ unsafe fn end_transaction(state: State, request: Request<'_>) -> c_int {
             Err(refused) => raise(state, refused),
         }
     }
+}
+
+/// Asks the data something about the fiber's transaction.
+unsafe fn about_transaction<T>(
+    state: State,
+    ask: impl FnOnce(&mut dyn Data, u64, u32) -> Result<T, Failed>,
+) -> T
+where
+    T: Copy + Default,
+{
+    // SAFETY: As promised by the callers.
+    unsafe {
+        let context = Context::of(state);
+        let (fiber, user) = (context.scheduler.current(), context.seat().user);
+        let asked = match &mut *context.data.borrow_mut() {
+            Some(data) => ask(&mut **data, fiber, user),
+            None => Err(not_configured()),
+        };
+        match asked {
+            Ok(value) => value,
+            Err(failed) => {
+                raise_failed(state, failed);
+                T::default()
+            }
+        }
+    }
+}
+
+/// `call_triggers(boolean) -> boolean`: whether the fiber calls what is to be called when tuples change;
+/// returns whether it did.
+unsafe extern "C-unwind" fn call_triggers(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let (before, calls) = (context.seat().calls_triggers, lua_toboolean(state, 1) != 0);
+        context.change_seat(|seat| seat.calls_triggers = calls);
+        lua_pushboolean(state, c_int::from(before));
+    }
+    1
+}
+
+/// `set_triggers(space, boolean)`: whether something is to be called when its tuples change.
+unsafe extern "C-unwind" fn set_triggers(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let (space, has_triggers) = (uint(state, 1), lua_toboolean(state, 2) != 0);
+        about_transaction(state, |data, _, _| data.set_triggers(space, has_triggers));
+    }
+    0
+}
+
+/// `last_stated(space) -> boolean, old or nil, new or nil`: whether the last statement of the fiber's
+/// transaction has done something to the space, and what.
+unsafe extern "C-unwind" fn last_stated(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls. An error of memory leaves the tuples behind.
+    unsafe {
+        let context = Context::of(state);
+        let (fiber, user) = (context.scheduler.current(), context.seat().user);
+        let space = uint(state, 1);
+        let stated = match &mut *context.data.borrow_mut() {
+            Some(data) => data.last_stated(fiber, user, space),
+            None => None,
+        };
+        lua_pushboolean(state, c_int::from(stated.is_some()));
+        let (old, new) = stated.map_or((None, None), |one| (one.old, one.new));
+        for tuple in [&old, &new] {
+            match tuple {
+                Some(tuple) => context.types.get().push_tuple(state, tuple, space),
+                None => lua_pushnil(state),
+            }
+        }
+    }
+    3
+}
+
+/// `has_session(number) -> boolean`: whether there is such a client.
+unsafe extern "C-unwind" fn has_session(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let number = lua_tonumber(state, 1) as u64;
+        let data = Context::of(state).data.borrow();
+        let is_there = data.as_ref().is_some_and(|data| data.has_session(number));
+        lua_pushboolean(state, c_int::from(is_there));
+    }
+    1
+}
+
+/// `savepoint() -> number`.
+unsafe extern "C-unwind" fn savepoint(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let number = about_transaction(state, |data, fiber, user| data.savepoint(fiber, user));
+        lua_pushnumber(state, number as f64);
+    }
+    1
+}
+
+/// `go_back(savepoint)`.
+unsafe extern "C-unwind" fn go_back(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let to = lua_tonumber(state, 1) as u64;
+        about_transaction(state, |data, fiber, user| data.go_back(fiber, user, to));
+    }
+    0
+}
+
+/// `keep_stated()`: for `stated` after the commit.
+unsafe extern "C-unwind" fn keep_stated(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe { about_transaction(state, |data, fiber, user| data.keep_stated(fiber, user)) };
+    0
+}
+
+/// `stated() -> {{space, old or nil, new or nil}, ...}`: what the fiber's transaction has done, or
+/// the one that has just committed.
+unsafe extern "C-unwind" fn stated(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls. An error of memory leaves the list behind.
+    unsafe {
+        let context = Context::of(state);
+        let (fiber, user) = (context.scheduler.current(), context.seat().user);
+        let stated = match &mut *context.data.borrow_mut() {
+            Some(data) => data.stated(fiber, user),
+            None => Vec::new(),
+        };
+        let types = context.types.get();
+        lua_createtable(state, stated.len().min(1 << 20) as c_int, 0);
+        for (at, one) in stated.iter().enumerate() {
+            lua_createtable(state, 3, 0);
+            lua_pushnumber(state, f64::from(one.space));
+            lua_rawseti_(state, -2, 1);
+            for (to, tuple) in [(2, &one.old), (3, &one.new)] {
+                if let Some(tuple) = tuple {
+                    types.push_tuple(state, tuple, one.space);
+                    lua_rawseti_(state, -2, to);
+                }
+            }
+            lua_rawseti_(state, -2, at as c_int + 1);
+        }
+    }
+    1
 }
 
 /// `in_transaction() -> boolean`.

@@ -2,8 +2,10 @@
 
 use super::{Native, raise_text};
 use crate::context::Context;
-use crate::stack::{State, push_bytes};
+use crate::stack::{State, bytes, push_bytes};
+use crate::values::ValueError;
 use ladon_fibers::Woken;
+use ladon_kernel::program::Kind;
 use mlua::ffi::*;
 use std::ffi::c_int;
 
@@ -17,6 +19,8 @@ pub(super) const NATIVES: &[Native] = &[
     (c"user", user),
     (c"set_user", set_user),
     (c"client", client),
+    (c"push", push),
+    (c"want", want),
 ];
 
 unsafe extern "C-unwind" {
@@ -57,6 +61,7 @@ unsafe extern "C-unwind" fn spawn(state: State) -> c_int {
             context.change_seat(|seat| seat.user = user);
             // The function catches errors itself; what comes here is one of memory.
             lua_pcall(thread, 0, 0, 0);
+            context.fiber_ends(thread);
             context.leave_seat();
             context.give_thread(taken);
         });
@@ -153,19 +158,63 @@ unsafe extern "C-unwind" fn set_user(state: State) -> c_int {
     0
 }
 
-/// `client() -> session, user, address` of the client whose request the fiber serves; nothing of
+/// `client() -> session, user, address, socket, request's number` of the client whose request the fiber serves; nothing of
 /// others.
 unsafe extern "C-unwind" fn client(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let context = Context::of(state);
         let current = context.scheduler.current();
-        let Some((session, user, peer)) = context.clients.borrow().get(&current).cloned() else {
-            return 0;
-        };
-        lua_pushnumber(state, session as f64);
-        lua_pushnumber(state, f64::from(user));
-        push_bytes(state, peer.as_bytes());
-        3
+        let clients = context.clients.borrow();
+        let Some(client) = clients.get(&current) else { return 0 };
+        lua_pushnumber(state, client.session as f64);
+        lua_pushnumber(state, f64::from(client.user));
+        push_bytes(state, client.peer.as_bytes());
+        lua_pushnumber(state, f64::from(client.fd));
+        lua_pushnumber(state, client.sync as f64);
+        5
     }
+}
+
+/// `push(value) -> boolean`: sends the client whose request the fiber serves a value ahead of the
+/// answer. False if it serves none.
+unsafe extern "C-unwind" fn push(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let current = context.scheduler.current();
+        let asker = context.clients.borrow().get(&current).and_then(|it| it.asker.clone());
+        let Some(asker) = asker else {
+            lua_pushboolean(state, 0);
+            return 1;
+        };
+        let mut value = context.take_buffer();
+        let encoded = context.types.get().encode(state, 1, &mut value);
+        if encoded.is_ok() {
+            asker.push(&value, context.seat().depends);
+        }
+        drop(asker);
+        context.give_buffer(value);
+        match encoded {
+            Ok(()) => {
+                lua_pushboolean(state, 1);
+                1
+            }
+            Err(ValueError(text)) => raise_text(state, text),
+        }
+    }
+}
+
+/// `want(event, boolean)`: whether the program is told when clients connect, log in or go.
+unsafe extern "C-unwind" fn want(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let kind = match bytes(state, 1).unwrap_or_default() {
+            b"connect" => Kind::Connect,
+            b"auth" => Kind::Auth,
+            _ => Kind::Disconnect,
+        };
+        Context::of(state).inbox.want(kind, lua_toboolean(state, 2) != 0);
+    }
+    0
 }

@@ -1,10 +1,12 @@
 //! What `tuple.lua` and `msgpack.lua` are built on.
 
-use super::{Native, raise_text, uint};
+use super::{Native, raise_failed, raise_text, uint};
 use crate::context::Context;
 use crate::stack::{State, bytes, push_bytes};
 use crate::values::ValueError;
+use ladon_kernel::program::Failed;
 use ladon_msgpack::{Value, read, read_array, skip, take};
+use ladon_space::{BoxError, update_tuple};
 use mlua::ffi::*;
 use std::ffi::c_int;
 
@@ -12,6 +14,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"tuple_new", tuple_new),
     (c"tuple_of_bytes", tuple_of_bytes),
     (c"tuple_bytes", tuple_bytes),
+    (c"tuple_update", tuple_update),
     (c"tuple_len", tuple_len),
     (c"tuple_field", tuple_field),
     (c"tuple_values", tuple_values),
@@ -43,6 +46,32 @@ unsafe extern "C-unwind" fn tuple_new(state: State) -> c_int {
                 context.give_buffer(buffer);
                 raise_text(state, text)
             }
+        }
+    }
+}
+
+/// `tuple_update(tuple, operations, is upsert) -> tuple`.
+unsafe extern "C-unwind" fn tuple_update(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let types = context.types.get();
+        let (tuple, space) = types.tuple(state, 1).unwrap_or((&[0x90], 0));
+        let mut operations = context.take_buffer();
+        let encoded = types.encode(state, 2, &mut operations);
+        let is_upsert = lua_toboolean(state, 3) != 0;
+        let done = encoded.map(|()| update_tuple(tuple, &operations, 1, is_upsert));
+        context.give_buffer(operations);
+        match done {
+            Ok(Ok(updated)) => {
+                types.push_tuple(state, &updated, space);
+                1
+            }
+            Ok(Err(BoxError { code, message })) => {
+                let class = "ClientError".to_owned();
+                raise_failed(state, Failed { code: code.0, message, class })
+            }
+            Err(ValueError(text)) => raise_text(state, text),
         }
     }
 }

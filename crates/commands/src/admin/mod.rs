@@ -9,6 +9,7 @@ pub(crate) mod command;
 pub(crate) mod command_log;
 pub(crate) mod config;
 pub(crate) mod debug;
+pub(crate) mod fiber;
 pub(crate) mod hot_keys;
 pub(crate) mod info;
 pub(crate) mod latency;

@@ -12,13 +12,14 @@
 //! asks the writers of its spaces to wait. That only decides how soon it succeeds: the versions are
 //! compared under the locks in any case.
 
-use super::{Interactive, Step, Touched, View, shown_by};
+use super::{Interactive, Stated, Step, Touched, View, shown_by};
 use crate::interactive::encoded::Encoded;
 use crate::keyspace::Keyspace;
 use crate::space::{Catalog, Content, SpaceTx, conflict, transactions_too_large};
 use crate::tx::{Garbage, Scratch};
 use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::{BoundFields, BoxError, Tuple};
+use std::mem::take;
 
 /// Statements that a turn has time for: some two hundred microseconds.
 const WORK_PER_TURN: usize = 32;
@@ -108,7 +109,8 @@ impl Step {
     /// What it takes to repeat it, in usual statements.
     pub(super) fn work(&self) -> usize {
         let (tuples, bytes) = match self {
-            Step::Wrote(statement, result, keys) => {
+            Step::Kept(_) | Step::WentBack(_) => (0, 0),
+            Step::Wrote((.., statement), result, keys) => {
                 let new = result.as_ref().ok().and_then(|written| written.new.as_ref());
                 (*keys, statement.bytes() + new.map_or(0, Tuple::memory))
             }
@@ -128,9 +130,16 @@ impl Step {
                     now.iter().map(Tuple::bytes).eq(before.iter().map(Tuple::bytes))
                 })
             }
-            Step::Wrote(statement, before, _) => {
+            Step::Kept(savepoint) => {
+                view.keep(*savepoint);
+                true
+            }
+            Step::WentBack(savepoint) => view.go_back(*savepoint),
+            // Triggers have come meanwhile, and were not called.
+            Step::Wrote((_, false, _), ..) if view.has_triggers => false,
+            Step::Wrote((number, _, statement), before, _) => {
                 let statement = statement.get();
-                match (view.run(statement), before) {
+                match (view.run(*number, statement), before) {
                     (Ok(now), Ok(before)) => {
                         let shown = |written| statement.shown(written).map(Tuple::bytes);
                         shown(&now) == shown(before)
@@ -310,8 +319,17 @@ impl Interactive {
             tx.space(*id);
             if touched.view.is_written {
                 tx.adopt(*id, &mut touched.view.space);
-                if tx.is_followed(*id) {
-                    touched.view.noted.drain(..).for_each(|written| tx.note(*id, written));
+                let is_followed = tx.is_followed(*id);
+                let is_wanted = is_followed || self.keeps_stated;
+                let noted = if is_wanted { take(&mut touched.view.noted) } else { Vec::new() };
+                for (number, written) in noted {
+                    if self.keeps_stated {
+                        let written = written.clone();
+                        self.stated.push(Stated { number, space: *id, written });
+                    }
+                    if is_followed {
+                        tx.note(*id, written);
+                    }
                 }
                 views.push(&mut touched.view);
             }

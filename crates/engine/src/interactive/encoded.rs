@@ -44,16 +44,17 @@ impl Encoded {
         views: &mut [&mut View],
         short: &'a mut Vec<u8>,
     ) -> Option<Record<'a>> {
-        let bytes: usize = views.iter().map(|view| view.changes.bytes()).sum();
+        let all = views.iter().flat_map(|view| &view.changes);
+        let bytes: usize = all.clone().map(Encoded::bytes).sum();
         if bytes == 0 {
             return None;
         }
         if bytes < PART_BYTES {
-            views.iter().for_each(|view| short.extend_from_slice(view.changes.last.as_bytes()));
+            all.for_each(|changes| short.extend_from_slice(changes.last.as_bytes()));
             return Some(Record::Changes(short));
         }
         let mut record = LargeRecord::default();
-        for Encoded { parts, last, .. } in views.iter_mut().map(|view| &mut view.changes) {
+        for Encoded { parts, last, .. } in views.iter_mut().flat_map(|view| &mut view.changes) {
             record.append(std::mem::take(parts));
             if !last.is_empty() {
                 record.append(last.take_record());

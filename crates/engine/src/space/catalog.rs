@@ -94,6 +94,8 @@ pub struct Mount {
 pub struct SpaceCell {
     id: SpaceId,
     stillness: Arc<Stillness>,
+    /// What [`Content::has_triggers`] is, for those who have not locked it.
+    has_triggers: Arc<AtomicBool>,
     content: Arc<Mutex<Content>>,
 }
 
@@ -112,6 +114,8 @@ pub(crate) struct Content {
     pub(crate) watched: Watched,
     /// Notes what an index that is being built has to follow.
     pub(crate) noting: Noting,
+    /// A program has functions that are called when tuples change: nobody else changes them.
+    pub(crate) has_triggers: bool,
 }
 
 /// A locked space.
@@ -167,9 +171,18 @@ impl SpaceCell {
         let id = space.def().id;
         let watched = Watched::default();
         let (changed, version, gone, noting) = (Lsn::ZERO, 0, false, Noting::default());
-        let content = Content { space, changed, version, gone, bound_at: 0, watched, noting };
+        let content = Content {
+            space,
+            changed,
+            version,
+            gone,
+            bound_at: 0,
+            watched,
+            noting,
+            has_triggers: false,
+        };
         let content = Arc::new(Mutex::new(content));
-        SpaceCell { id, stillness: Arc::default(), content }
+        SpaceCell { id, stillness: Arc::default(), has_triggers: Arc::default(), content }
     }
 
     /// Asks those who would change the space to wait a moment. Nothing depends on whether they do
@@ -207,6 +220,24 @@ impl SpaceCell {
     /// Those who wait for a claim of `owner`, if there is one, may go on.
     pub fn end_claim(&self, owner: u64) {
         self.stillness.end_claim(owner);
+    }
+
+    /// Whether a program has functions that are called when tuples change. Who writes is refused
+    /// then, under the lock, unless it is the program, which calls them. From now on; transactions
+    /// that are open find it at their commits.
+    pub fn set_triggers(&self, has_triggers: bool) {
+        let mut content = self.lock();
+        if content.has_triggers != has_triggers {
+            content.has_triggers = has_triggers;
+            content.version += 1;
+            self.has_triggers.store(has_triggers, Relaxed);
+        }
+    }
+
+    /// As it was a moment ago.
+    #[inline]
+    pub fn has_triggers(&self) -> bool {
+        self.has_triggers.load(Relaxed)
     }
 
     /// The space's number.

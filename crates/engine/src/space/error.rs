@@ -46,6 +46,15 @@ pub(crate) fn no_such_space(id: SpaceId) -> BoxError {
     BoxError::new(ErrorCode::NO_SUCH_SPACE, format!("Space '{id}' does not exist"))
 }
 
+/// A program's functions are called when tuples of the space change; here nobody calls them.
+pub(crate) fn has_triggers(space: &ladon_space::Space) -> BoxError {
+    let name = &space.def().name;
+    let what = format!(
+        "a change of space '{name}' here: it has triggers of a program, which requests of IPROTO and CALL run"
+    );
+    BoxError::new(ErrorCode::UNSUPPORTED, format!("Ladon does not support {what}"))
+}
+
 pub(super) fn cannot_drop(space: &str, why: &str) -> BoxError {
     BoxError::new(DROP_SPACE, format!("Can't drop space '{space}': {why}"))
 }

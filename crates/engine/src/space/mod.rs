@@ -50,7 +50,9 @@ pub use users::{ADMIN, GUEST, Grant, PUBLIC, SUPER, UserDef};
 
 pub use catalog::described_space;
 pub(crate) use catalog::{Content, SpaceGuard};
-pub(crate) use error::{conflict, no_such_space, too_many_transactions, transactions_too_large};
+pub(crate) use error::{
+    conflict, has_triggers, no_such_space, too_many_transactions, transactions_too_large,
+};
 pub(crate) use foreign_keys::check_written;
 pub(crate) use held_spaces::HeldSpaces;
 pub(crate) use mounted::{TupleEvent, event_of, key_of};

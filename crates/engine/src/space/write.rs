@@ -6,6 +6,7 @@
 //! ```
 
 use super::catalog::{Catalog, Content};
+use super::error::has_triggers;
 use super::foreign_keys::check_written;
 use ladon_msgpack::write;
 use ladon_record::{Change, ChangeBuffer, Lsn, SpaceId};
@@ -36,11 +37,17 @@ pub(super) struct Ran {
 
 impl Content {
     /// Runs a statement.
+    ///
+    /// # Errors
+    /// Those of the statement; `UNSUPPORTED`, if a program's functions would have to be called.
     #[inline]
     pub(super) fn run(
         &mut self,
         statement: impl FnOnce(&mut Space) -> Result<Written, BoxError>,
     ) -> Result<Ran, BoxError> {
+        if self.has_triggers {
+            return Err(has_triggers(&self.space));
+        }
         let bytes_before = self.space.bytes();
         statement(&mut self.space).map(|written| Ran { written, bytes_before })
     }

@@ -17,11 +17,15 @@ const OPEN: usize = 4;
 enum Shown {
     Statement(u32, OwnedStatement, Result<Option<Vec<u8>>, u32>),
     Selection(u32, Selected, Vec<Vec<u8>>),
+    Savepoint(u64),
+    WentBack(u64),
 }
 
 struct Open {
     transaction: Interactive,
     shown: Vec<Shown>,
+    /// Savepoints that it may go back to.
+    savepoints: Vec<u64>,
     /// Statements that are repeated at once, when the commit has begun.
     commit_work: Option<usize>,
 }
@@ -90,6 +94,23 @@ fn select(selected: &Selected, space: &Space) -> Vec<Vec<u8>> {
 
 /// One request of an open transaction.
 fn step(node: &Node, open: &mut Open, random: &mut Random) {
+    if random.chance(1, 8) {
+        let savepoint = open.transaction.savepoint().unwrap();
+        open.savepoints.push(savepoint);
+        open.shown.push(Shown::Savepoint(savepoint));
+        return;
+    }
+    if random.chance(1, 6) && !open.savepoints.is_empty() {
+        let at = random.below(open.savepoints.len() as u64) as usize;
+        let savepoint = open.savepoints[at];
+        for gone in open.savepoints.drain(at + 1..) {
+            assert!(open.transaction.go_back(savepoint).unwrap());
+            assert!(!open.transaction.go_back(gone).unwrap(), "it came later");
+        }
+        assert!(open.transaction.go_back(savepoint).unwrap());
+        open.shown.push(Shown::WentBack(savepoint));
+        return;
+    }
     if random.chance(1, 3) {
         let (id, selected) = selection(random);
         let (space, _) = open.transaction.space(&node.keyspace, id).unwrap();
@@ -110,8 +131,14 @@ fn step(node: &Node, open: &mut Open, random: &mut Random) {
 /// Runs what was committed on the oracle's spaces.
 fn repeat(oracle: &mut [Space], shown: &[Shown], seed: u64) {
     let of = |id: u32| SPACES.iter().position(|space| *space == id).unwrap();
+    let mut kept: Vec<(u64, Vec<Space>)> = Vec::new();
     for shown in shown {
         match shown {
+            Shown::Savepoint(number) => kept.push((*number, oracle.to_vec())),
+            Shown::WentBack(number) => {
+                let (_, spaces) = kept.iter().find(|(of, _)| of == number).unwrap();
+                oracle.clone_from_slice(spaces);
+            }
             Shown::Statement(id, kept, before) => {
                 assert_eq!(run(kept.get(), &mut oracle[of(*id)]), *before, "seed {seed}: {kept:?}");
             }
@@ -124,11 +151,21 @@ fn repeat(oracle: &mut [Space], shown: &[Shown], seed: u64) {
 
 /// Its moment is that of its copy, not the commit.
 fn only_reads_one(shown: &[Shown]) -> bool {
-    let of = |shown: &Shown| match shown {
-        Shown::Statement(id, _, Err(_)) | Shown::Selection(id, ..) => Some(*id),
-        Shown::Statement(_, _, Ok(_)) => None,
-    };
-    shown.iter().all(|one| of(one).is_some() && of(one) == of(&shown[0]))
+    let (mut written, mut of, mut kept) = (0, Vec::new(), Vec::new());
+    for one in shown {
+        match one {
+            Shown::Savepoint(number) => kept.push((*number, written)),
+            Shown::WentBack(number) => {
+                written = kept.iter().find(|(of, _)| of == number).unwrap().1;
+            }
+            Shown::Statement(id, _, done) => {
+                of.push(*id);
+                written += u32::from(done.is_ok());
+            }
+            Shown::Selection(id, ..) => of.push(*id),
+        }
+    }
+    written == 0 && of.iter().all(|id| *id == of[0])
 }
 
 fn contents(space: &Space) -> Vec<Vec<Vec<u8>>> {
@@ -187,7 +224,12 @@ fn what_is_committed_has_an_order() {
             now_ms += random.below(20);
             if open.len() < OPEN && random.chance(1, 3) {
                 let transaction = Interactive::new(&node.keyspace.spaces);
-                open.push(Open { transaction, shown: Vec::new(), commit_work: None });
+                open.push(Open {
+                    transaction,
+                    shown: vec![],
+                    savepoints: vec![],
+                    commit_work: None,
+                });
             }
             if open.is_empty() {
                 continue;
@@ -243,6 +285,32 @@ fn blind_writes_do_not_conflict() {
         commit(&node, &mut transaction).expect("commits");
     }
     assert_eq!(dump(&node.keyspace)[&(512, 0)], (0..5).map(|id| put(id, 1)).collect::<Vec<_>>());
+}
+
+/// A program's functions are called for every change from a moment on, or it is refused: also that of
+/// a transaction that began before.
+#[test]
+fn no_change_passes_triggers() {
+    let node = node();
+    let tuple = |id: u64| array(&[&number(id), &number(id), &number(id)]);
+    let insert = |transaction: &mut Interactive, id: u64| {
+        transaction.write(&node.keyspace, 512, Statement::Insert(&tuple(id)))
+    };
+    let mut transactions: Vec<Interactive> =
+        (0..3).map(|_| Interactive::new(&node.keyspace.spaces)).collect();
+    insert(&mut transactions[0], 1).unwrap();
+    transactions[1].call_triggers(true);
+    insert(&mut transactions[1], 2).unwrap();
+    let catalog = node.keyspace.spaces.catalog();
+    catalog.get(512).unwrap().set_triggers(true);
+    let unsupported = |refused: BoxError| assert_eq!(refused.code.0, 5, "{refused:?}");
+    unsupported(insert(&mut transactions[2], 3).unwrap_err());
+    unsupported(node.write(512, |space| space.insert(&tuple(4))).unwrap_err());
+    assert!(commit(&node, &mut transactions[0]).is_err(), "nothing was called for it");
+    commit(&node, &mut transactions[1]).expect("who wrote it has called what is to be called");
+    assert_eq!(dump(&node.keyspace)[&(512, 0)], [tuple(2)]);
+    catalog.get(512).unwrap().set_triggers(false);
+    node.write(512, |space| space.insert(&tuple(4))).unwrap();
 }
 
 /// Who is told of a conflict knows that something has changed: the reply depends on that.

@@ -46,7 +46,11 @@ pub fn command() -> Command {
 }
 
 /// The program's exit code. A program that does not end once its server stops is left where it is.
-fn await_end(ended: &Receiver<Result<i32, String>>, server: &ProgramServer) -> Result<i32, String> {
+fn await_end(
+    ended: &Receiver<Result<i32, String>>,
+    server: &ProgramServer,
+    inbox: &Inbox,
+) -> Result<i32, String> {
     const LOOK_EVERY: Duration = Duration::from_millis(50);
     /// How long it may go on after its server was asked to stop.
     const GRACE: Duration = Duration::from_secs(1);
@@ -57,7 +61,7 @@ fn await_end(ended: &Receiver<Result<i32, String>>, server: &ProgramServer) -> R
             Err(RecvTimeoutError::Disconnected) => {
                 return Err("the program's thread failed".to_owned());
             }
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => inbox.look(),
         }
         if server.is_stopping() {
             let since = *stopping_since.get_or_insert_with(Instant::now);
@@ -86,6 +90,7 @@ pub fn run(matches: &ArgMatches) -> std::process::ExitCode {
         }
     };
     let (host, server) = ProgramHost::new(matches.clone(), Arc::clone(&inbox));
+    let watched = Arc::clone(&inbox);
     let thread = std::thread::Builder::new().name("ladon-app".into()).stack_size(STACK_BYTES);
     let (ended, has_ended) = channel();
     let started = thread.spawn(move || {
@@ -100,7 +105,7 @@ pub fn run(matches: &ArgMatches) -> std::process::ExitCode {
         let _ = ended.send(run());
     });
     let code = match started {
-        Ok(_) => await_end(&has_ended, &server),
+        Ok(_) => await_end(&has_ended, &server, &watched),
         Err(error) => Err(format!("cannot start the program's thread: {error}")),
     };
     let stopped = server.stop();

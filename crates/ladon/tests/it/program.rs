@@ -1,9 +1,9 @@
 //! `ladon tarantool`: programs print what they print under Tarantool, what clients call is wholly
 //! there after a crash or not at all, and a program that never ends is nobody else's burden.
 
-use crate::iproto::client::{Iproto, array, int};
+use crate::iproto::client::{Iproto, array, int, text};
 use ladon_iproto::Request;
-use ladon_iproto::request::Call;
+use ladon_iproto::request::{Begin, Call, Put, SpaceRef};
 use ladon_msgpack::read_uint;
 use ladon_testkit::Ports;
 use nix::sys::signal::{Signal, kill};
@@ -63,6 +63,21 @@ fn spaces_are_those_of_tarantool() {
 #[test]
 fn fibers_are_those_of_tarantool() {
     check_transcript("fibers");
+}
+
+#[test]
+fn transactions_are_those_of_tarantool() {
+    check_transcript("transactions");
+}
+
+#[test]
+fn triggers_of_spaces_are_those_of_tarantool() {
+    check_transcript("triggers");
+}
+
+#[test]
+fn sessions_are_those_of_tarantool() {
+    check_transcript("sessions");
 }
 
 #[test]
@@ -203,6 +218,123 @@ fn a_function_that_never_ends_holds_up_nobody_else() {
     again.client();
 }
 
+/// One that catches errors and one in a transaction as well; and one that waits.
+#[test]
+fn a_fiber_that_never_waits_is_ended_alone() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let redis = Ports::take(1).expect("a port");
+    let address = format!("127.0.0.1:{}", redis.first());
+    let serving = Serving::start(dir.path(), &["--resp", &address]);
+    let mut client = serving.client();
+    let ask = |command: &str| {
+        let mut stream = TcpStream::connect(&address).expect("connects");
+        stream.write_all(format!("{command}\r\n").as_bytes()).expect("sends");
+        stream.shutdown(std::net::Shutdown::Write).expect("ends");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).expect("a reply");
+        reply
+    };
+    let nothing = [0x90];
+    for name in [&b"endless"[..], b"stubborn", b"stuck"] {
+        client.tell(&Request::Call(Call { name, arguments: &nothing }));
+        let began = Instant::now();
+        let fiber = loop {
+            let running = ask("LADON.FIBER RUNNING");
+            let numbers: Vec<u64> = running
+                .split("\r\n")
+                .filter_map(|line| line.strip_prefix(':')?.parse().ok())
+                .collect();
+            if let [fiber, milliseconds] = numbers[..]
+                && milliseconds > 100
+            {
+                break fiber;
+            }
+            assert!(began.elapsed() < Duration::from_secs(30), "{running}");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert_eq!(ask(&format!("LADON.FIBER KILL {fiber}")), "+OK\r\n");
+        assert!(client.has_reply_within(Duration::from_secs(20)), "it goes on");
+        let (_, said) = client.receive().expect("a reply").expect_err("it was ended");
+        assert!(said.ends_with("fiber is cancelled"), "{said}");
+        // The others go on, and nothing of it is there.
+        let state = client.call("state", &nothing).expect("a state");
+        assert_eq!(number(&state[0]), 10_000);
+    }
+    let sleep = b"sleeper = require('fiber').id() require('fiber').sleep(100)";
+    client.tell(&Request::Eval(Call { name: sleep, arguments: &nothing }));
+    let mut other = serving.client();
+    let id = b"return sleeper";
+    let id = other.ask(&Request::Eval(Call { name: id, arguments: &nothing })).expect("a number");
+    assert_eq!(ask(&format!("LADON.FIBER KILL {}", number(&id[0]))), "+OK\r\n");
+    assert!(client.has_reply_within(Duration::from_secs(20)), "it waits on");
+}
+
+/// Whoever writes a space with triggers has them called, or is refused.
+#[test]
+fn no_client_writes_past_triggers() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let ports = Ports::take(2).expect("ports");
+    let address = |at: usize| format!("127.0.0.1:{}", ports.first() + at as u16);
+    let (redis, http) = (address(0), address(1));
+    let arguments = ["--resp", &redis, "--http", &http];
+    let serving = Serving::start_program(dir.path(), &arguments, "guarded.lua");
+    let mut client = serving.client();
+    let ask_text = |address: &str, request: &str| {
+        let mut stream = TcpStream::connect(address).expect("connects");
+        stream.write_all(request.as_bytes()).expect("sends");
+        stream.shutdown(std::net::Shutdown::Write).expect("ends");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).expect("a reply");
+        reply
+    };
+    let changed = |client: &mut Iproto| {
+        let state = client.call("state", &[0x90]).expect("a state");
+        (number(&state[0]), number(&state[1]))
+    };
+    assert_eq!(ask_text(&redis, "HSET order:1 who ann\r\n"), ":1\r\n");
+    client.call("watch", &[0x90]).expect("triggers");
+    let space = SpaceRef::Name(b"orders");
+    let row = |id: u64, who: &str| array(&[int(id), text(who)]);
+    let (ann, bob, nobody) = (row(1, "eve"), row(2, "bob"), row(3, "nobody"));
+    client.ask(&Request::Replace(Put { space, tuple: &ann })).expect("a replacement");
+    client.ask(&Request::Insert(Put { space, tuple: &bob })).expect("an insertion");
+    let refused = client.ask(&Request::Insert(Put { space, tuple: &nobody })).expect_err("raised");
+    assert!(refused.1.ends_with("nobody orders nothing"), "{refused:?}");
+    let arguments = array(&[row(4, "call")]);
+    client.call("box.space.orders:insert", &arguments).expect("an insertion");
+    assert_eq!(changed(&mut client), (4, 3));
+
+    let is_refused = |said: &str| assert!(said.contains("has triggers of a program"), "{said}");
+    for command in
+        ["HSET order:1 who x", "HSET order:9 who x", "DEL order:1", "HINCRBY order:1 count 1"]
+    {
+        is_refused(&ask_text(&redis, &format!("{command}\r\n")));
+    }
+    is_refused(&ask_text(&redis, "MULTI\r\nHSET order:1 who x\r\nEXEC\r\n"));
+    let body = "[1,\"x\"]";
+    let length = body.len();
+    is_refused(&ask_text(
+        &http,
+        &format!(
+            "PUT /v1/spaces/orders/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        ),
+    ));
+    let sql = array(&[text("UPDATE \"orders\" SET \"count\" = 7")]);
+    let changes = Request::Eval(Call { name: b"return box.execute(...)", arguments: &sql });
+    let raised = client.ask(&changes).expect("nil and an error");
+    is_refused(&String::from_utf8_lossy(&raised[1]));
+    let mut stream = Iproto::connect(serving.ports.first());
+    stream.stream_id = 1;
+    stream.ask(&Request::Begin(Begin::default())).expect("begins");
+    is_refused(&stream.ask(&Request::Replace(Put { space, tuple: &bob })).expect_err("no").1);
+    assert_eq!(changed(&mut client), (4, 3), "nobody has changed anything");
+
+    client.call("unwatch", &[0x90]).expect("none");
+    assert_eq!(ask_text(&redis, "HSET order:9 who x\r\n"), ":1\r\n");
+    assert_eq!(changed(&mut client), (4, 4));
+}
+
 #[test]
 fn what_is_asked_of_a_program_is_bounded_and_answered_in_turn() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -283,7 +415,7 @@ fn a_program_that_fails_says_so() {
         ("box.cfg{nosuch = 1}", 1, "unexpected option"),
         ("box.cfg{background = true}", 1, "background"),
         ("box.space.x:get(1)", 1, "Please call box.cfg{} first"),
-        ("box.cfg{} box.savepoint()", 1, "box.savepoint"),
+        ("box.cfg{} box.prepare()", 1, "box.prepare"),
     ] {
         std::fs::write(&file, text).expect("writes");
         let mut command = Command::new(LADON);

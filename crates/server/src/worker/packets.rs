@@ -30,7 +30,10 @@ impl Worker {
     /// Greets a new client, and says why it is refused, if it is.
     pub(super) fn greet_iproto(&mut self, connection: &mut Connection, refusal: Option<&str>) {
         let salt = std::array::from_fn(|_| self.bench.local.rng.next_u64());
-        let session = Session::new(salt, Arc::clone(&connection.session.info));
+        let mut session = Session::new(salt, Arc::clone(&connection.session.info));
+        if refusal.is_none() {
+            session.connect(&self.node);
+        }
         // Rights are a matter of the request.
         connection.session.authenticated = true;
         connection.replies.output = self.buffers.take();

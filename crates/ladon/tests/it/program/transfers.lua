@@ -25,3 +25,17 @@ function state()
 end
 
 function endless() while true do end end
+
+-- Catches what ends it, and goes on.
+function stubborn()
+    while true do
+        pcall(function() while true do pcall(endless) end end)
+    end
+end
+
+-- In a transaction that has written.
+function stuck()
+    box.begin()
+    box.space.accounts:update(1, {{'+', 2, 1}})
+    endless()
+end
