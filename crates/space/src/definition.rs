@@ -202,7 +202,7 @@ impl SpaceDef {
                     Some(Value::Str(b"temporary")) => self.is_temporary = true,
                     _ => return Err(wrong("unknown space type".to_owned())),
                 },
-                "sql" => {}
+                "sql" | "sql_triggers" => {}
                 "foreign_key" => {
                     self.foreign_keys = ForeignKey::read_all(value, None).map_err(wrong)?;
                 }

@@ -57,6 +57,49 @@ pub(crate) enum Expr {
     Exists(Box<Select>),
     Select(Box<Select>),
     Row(Vec<Expr>),
+    /// RAISE of a trigger.
+    Raise(Raise),
+}
+
+/// What a trigger's RAISE does to the statement that fired it.
+#[derive(Clone, Debug)]
+pub(crate) enum Raise {
+    /// The row is left as it is; the statement goes on with the next.
+    Ignore,
+    Abort(String),
+    Fail(String),
+    Rollback(String),
+}
+
+/// When a trigger runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    Before,
+    After,
+    InsteadOf,
+}
+
+/// What fires a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Insert,
+    Update,
+    Delete,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct CreateTrigger {
+    pub(crate) name: String,
+    pub(crate) table: String,
+    pub(crate) if_not_exists: bool,
+    pub(crate) timing: Timing,
+    pub(crate) event: Event,
+    /// Of UPDATE OF; empty for all.
+    pub(crate) columns: Vec<String>,
+    pub(crate) when: Option<Expr>,
+    pub(crate) body: Vec<Statement>,
+    /// The whole text.
+    pub(crate) text: String,
 }
 
 #[derive(Clone, Debug)]
@@ -274,8 +317,14 @@ pub(crate) enum Statement {
     Begin,
     Commit,
     Rollback,
-    /// SAVEPOINT, RELEASE or ROLLBACK TO.
-    Savepoint,
+    Savepoint(String),
+    Release(String),
+    RollbackTo(String),
+    CreateTrigger(Box<CreateTrigger>),
+    DropTrigger {
+        name: String,
+        if_exists: bool,
+    },
     Explain(Box<Statement>),
     Pragma {
         name: String,

@@ -1,7 +1,11 @@
 //! CREATE, ALTER, DROP and TRUNCATE: tuples of the system spaces, as Tarantool 2.6 makes them.
 
 use crate::ast::{CreateTable, ForeignDef, KeyDef, Statement};
-use crate::catalog::{Catalog, Table};
+use crate::catalog::Table;
+use crate::definition::{
+    Definition, Definitions, Schema, existing, map_pairs, numbers, with_field,
+};
+use crate::define_trigger;
 use crate::error::{self, Error};
 use crate::prepared::{Definable, Prepared};
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
@@ -9,69 +13,6 @@ use ladon_space::FieldType;
 use ladon_space::fields::Fields;
 use ladon_system_spaces::{INDEX, SEQUENCE, SEQUENCE_DATA, SPACE, SPACE_SEQUENCE, TRUNCATE};
 use std::sync::Arc;
-
-/// Who knows what definitions need beside tables.
-pub trait Schema: Catalog {
-    /// The number that a new space gets.
-    fn new_space_id(&mut self) -> u32;
-    /// The number that a new sequence gets.
-    fn new_sequence_id(&mut self) -> u32;
-    /// The user's number.
-    fn owner(&mut self) -> u32;
-    /// The sequence that fills in a field of a space, if it was made for that.
-    fn sequence_of(&mut self, space: u32) -> Option<u32>;
-}
-
-/// A change of a tuple of a system space.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Definition {
-    /// A new tuple; a way back is to delete this key.
-    Insert {
-        /// The system space.
-        space: u32,
-        /// The tuple.
-        tuple: Vec<u8>,
-        /// Its primary key.
-        key: Vec<u8>,
-    },
-    /// A tuple in the place of another.
-    Replace {
-        /// The system space.
-        space: u32,
-        /// The tuple.
-        tuple: Vec<u8>,
-    },
-    /// The tuple with this primary key goes, if it is there.
-    Delete {
-        /// The system space.
-        space: u32,
-        /// The key.
-        key: Vec<u8>,
-    },
-    /// A space is emptied.
-    Truncate {
-        /// `_truncate`.
-        system: u32,
-        /// The space.
-        space: u32,
-    },
-}
-
-/// What a statement defines, and the number of rows that it tells.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Definitions {
-    /// In this order; if one fails, those before it are taken back.
-    pub steps: Vec<Definition>,
-    /// What its reply shows.
-    pub count: u64,
-}
-
-fn numbers(numbers: &[u32]) -> Vec<u8> {
-    let mut out = Vec::new();
-    write::array(&mut out, numbers.len() as u32);
-    numbers.iter().for_each(|number| write::uint(&mut out, (*number).into()));
-    out
-}
 
 fn one(step: Definition, count: u64) -> Definitions {
     Definitions { steps: vec![step], count }
@@ -120,6 +61,10 @@ impl Definable<'_> {
             Statement::DropConstraint { table, name } => drop_constraint(table, name, schema),
             Statement::DropTable { name, if_exists } => drop_space(name, *if_exists, false, schema),
             Statement::DropView { name, if_exists } => drop_space(name, *if_exists, true, schema),
+            Statement::CreateTrigger(trigger) => define_trigger::create(trigger, schema),
+            Statement::DropTrigger { name, if_exists } => {
+                define_trigger::drop(name, *if_exists, schema)
+            }
             Statement::RenameTable { from, to } => rename(from, to, schema),
             Statement::Truncate(name) => {
                 let table = existing(schema, name)?;
@@ -132,10 +77,6 @@ impl Definable<'_> {
             _ => Err(error::unsupported("this statement")),
         }
     }
-}
-
-fn existing(schema: &mut dyn Schema, name: &str) -> Result<Arc<Table>, Error> {
-    schema.table(name)?.ok_or_else(|| error::no_space(name))
 }
 
 fn exists(name: &str) -> Error {
@@ -571,16 +512,6 @@ fn rename(from: &str, to: &str, schema: &mut dyn Schema) -> Result<Definitions, 
     Ok(one(Definition::Replace { space: SPACE, tuple }, 0))
 }
 
-fn with_field(tuple: &[u8], number: usize, value: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let fields: Vec<&[u8]> = Fields::of(tuple).collect();
-    write::array(&mut out, fields.len() as u32);
-    for (at, field) in fields.into_iter().enumerate() {
-        out.extend_from_slice(if at == number { value } else { field });
-    }
-    out
-}
-
 fn drop_constraint(table: &str, name: &str, schema: &mut dyn Schema) -> Result<Definitions, Error> {
     const OPTIONS: usize = 5;
     let table = existing(schema, table)?;
@@ -595,18 +526,6 @@ fn drop_constraint(table: &str, name: &str, schema: &mut dyn Schema) -> Result<D
     };
     let tuple = with_field(&table.definition, OPTIONS, &options);
     Ok(one(Definition::Replace { space: SPACE, tuple }, 1))
-}
-
-fn map_pairs(mut map: &[u8]) -> Vec<(&[u8], &[u8])> {
-    let Ok(Packed::Map(count)) = msgpack::read(&mut map) else { return Vec::new() };
-    let mut pairs = Vec::new();
-    for _ in 0..count {
-        match (msgpack::take(&mut map), msgpack::take(&mut map)) {
-            (Ok(name), Ok(value)) => pairs.push((name, value)),
-            _ => break,
-        }
-    }
-    pairs
 }
 
 /// A space's options without one foreign key; `None` if they do not have it.

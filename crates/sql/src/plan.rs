@@ -44,7 +44,7 @@ fn each_place(ex: &Ex, level: usize, visit: &mut dyn FnMut(&Place, usize)) {
         list.for_each(|ex| each_place(ex, level, visit));
     };
     match ex {
-        Ex::Value(_) | Ex::Parameter(_) | Ex::Aggregate(_) => {}
+        Ex::Value(_) | Ex::Parameter(_) | Ex::Aggregate(_) | Ex::Raise(_) => {}
         Ex::Column(place) => visit(place, level),
         Ex::Unary(_, a) | Ex::IsNull(a, _) | Ex::Cast(a, _) => each_place(a, level, visit),
         Ex::And(a, b)

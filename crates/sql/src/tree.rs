@@ -1,7 +1,7 @@
 //! Bound queries: names are places, types are known, and it is chosen how tables are read.
 
 use crate::aggregate::Aggregate;
-use crate::ast::{Binary, Compound, Unary};
+use crate::ast::{Binary, Compound, Raise, Unary};
 use crate::functions::Function;
 use crate::value::Value;
 use ladon_space::FieldType;
@@ -63,6 +63,7 @@ pub(crate) enum Ex {
     Aggregate(usize),
     Exists(Box<Sub>),
     Scalar(Box<Sub>),
+    Raise(Raise),
 }
 
 /// A query inside of another one.

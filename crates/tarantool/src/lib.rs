@@ -25,6 +25,7 @@ mod procedures;
 mod program;
 mod quick;
 mod requests;
+mod savepoints;
 mod server_info;
 mod session;
 mod session_settings;

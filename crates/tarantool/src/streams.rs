@@ -185,6 +185,11 @@ impl Running<'_, '_> {
             let written = transaction.write(&node.keyspace, id, statement);
             // So does that of a foreign key, of other spaces.
             this.depends = this.depends.max(transaction.depends());
+            if let Ok(written) = &written
+                && let Some(savepoints) = this.session.transactions.savepoints(this.stream)
+            {
+                savepoints.note(id, written);
+            }
             written
         })
     }

@@ -116,6 +116,7 @@ impl Binder<'_> {
                 Ok((Ex::Scalar(Box::new(sub)), of))
             }
             Expr::Row(all) => Err(unequal_rows(1, all.len())),
+            Expr::Raise(raise) => Ok((Ex::Raise(raise.clone()), Static::of(FieldType::Scalar))),
         }
     }
 
@@ -134,6 +135,9 @@ impl Binder<'_> {
         for up in 0..self.scopes.len() {
             let level = self.scopes.len() - 1 - up;
             let scope = &self.scopes[level];
+            if scope.is_trigger && table.is_none() {
+                continue;
+            }
             let mut found = None;
             for (slot, source) in scope.sources.iter().enumerate() {
                 if table.is_some_and(|table| table != source.name) {

@@ -329,6 +329,10 @@ impl Parser<'_> {
         if self.takes("EXISTS") {
             return Ok((Expr::Exists(Box::new(self.select_in_parentheses()?)), 1));
         }
+        if self.is_word("RAISE") && self.is_sign_ahead(1, "(") {
+            self.step();
+            return Ok((self.raise()?, 1));
+        }
         if self.is_word("TRIM") && self.is_sign_ahead(1, "(") {
             return self.trim();
         }

@@ -4,6 +4,7 @@
 mod expression;
 mod select;
 pub(crate) mod statement;
+mod trigger;
 
 use crate::ast::Statement;
 use crate::error::{self, Error};
@@ -206,7 +207,7 @@ pub(crate) struct Parsed {
 /// Those of the syntax.
 pub(crate) fn parse(text: &[u8]) -> Result<Parsed, Error> {
     let tokens = lexer::tokens(text)?;
-    let mut parser = Parser { text, tokens, at: 0, parameters: Vec::new(), recursion: 0 };
+    let mut parser = Parser { text, tokens, at: 0, parameters: Vec::new(), recursion: 0, is_in_trigger: false };
     while parser.takes_sign(";") {}
     if parser.token().kind == Kind::End {
         let message = "Failed to execute an empty SQL statement";
@@ -227,6 +228,8 @@ pub(crate) struct Parser<'a> {
     at: usize,
     parameters: Vec<Option<String>>,
     recursion: usize,
+    /// RAISE may be used here.
+    is_in_trigger: bool,
 }
 
 impl Parser<'_> {

@@ -44,17 +44,17 @@ impl Parser<'_> {
         match () {
             () if self.takes_all(&["START", "TRANSACTION"]) => Ok(Statement::Begin),
             () if self.takes("COMMIT") => Ok(Statement::Commit),
-            () if self.takes("SAVEPOINT") => self.name().map(|_| Statement::Savepoint),
+            () if self.takes("SAVEPOINT") => self.name().map(Statement::Savepoint),
             () if self.takes("RELEASE") => {
                 self.takes("SAVEPOINT");
-                self.name().map(|_| Statement::Savepoint)
+                self.name().map(Statement::Release)
             }
             () if self.takes("ROLLBACK") => {
                 if !self.takes("TO") {
                     return Ok(Statement::Rollback);
                 }
                 self.takes("SAVEPOINT");
-                self.name().map(|_| Statement::Savepoint)
+                self.name().map(Statement::RollbackTo)
             }
             () => Err(self.unexpected()),
         }
@@ -127,12 +127,14 @@ impl Parser<'_> {
 
     fn indexed_by(&mut self) -> Result<Option<String>, Error> {
         if self.takes_all(&["NOT", "INDEXED"]) {
+            self.check_not_indexed(true)?;
             return Ok(None);
         }
         if !self.takes("INDEXED") {
             return Ok(None);
         }
         self.expect("BY")?;
+        self.check_not_indexed(false)?;
         self.name().map(Some)
     }
 
@@ -188,7 +190,7 @@ impl Parser<'_> {
         match () {
             () if self.takes("TABLE") => self.create_table(),
             () if self.takes("VIEW") => self.create_view(),
-            () if self.takes("TRIGGER") => Err(error::unsupported("triggers")),
+            () if self.takes("TRIGGER") => self.create_trigger(),
             () => {
                 let is_unique = self.takes("UNIQUE");
                 self.expect("INDEX")?;
@@ -479,7 +481,10 @@ impl Parser<'_> {
                 self.expect("ON")?;
                 Ok(Statement::DropIndex { name, table: self.name()?, if_exists })
             }
-            () if self.takes("TRIGGER") => Err(error::unsupported("triggers")),
+            () if self.takes("TRIGGER") => {
+                let if_exists = if_exists(self);
+                Ok(Statement::DropTrigger { name: self.name()?, if_exists })
+            }
             () => Err(self.unexpected()),
         }
     }

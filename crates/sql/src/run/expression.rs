@@ -60,6 +60,7 @@ impl Run<'_> {
                 function.run(&values?, &around)
             }
             Ex::Aggregate(at) => Ok(env.aggregates.get(*at).cloned().unwrap_or(Value::Null)),
+            Ex::Raise(raise) => Err(error::raised(raise)),
             Ex::Exists(sub) => {
                 let rows = self.sub_rows(sub, env, Some(1))?;
                 Ok(Value::Bool(!rows.is_empty()))

@@ -71,6 +71,13 @@ impl Catalog for Seen<'_, '_, '_> {
         }
     }
 
+    fn trigger_table(&mut self, trigger: &str) -> Result<Option<String>, BoxError> {
+        let (found, changed) =
+            self.0.catalog.read(system::SPACE, |space| table_with_trigger(space, trigger));
+        self.0.depends = self.0.depends.max(changed);
+        found
+    }
+
     fn collation(&mut self, name: &str) -> Option<u32> {
         let (found, _) =
             self.0.catalog.read(system::COLLATION, |space| Ok(find_collation(space, name)));
@@ -78,6 +85,18 @@ impl Catalog for Seen<'_, '_, '_> {
         // One without an implementation is as good as none.
         Collation::of_id(id.into()).map(|_| id)
     }
+}
+
+/// The name of the table whose definition has a trigger of this name.
+fn table_with_trigger(space: &Space, trigger: &str) -> Result<Option<String>, BoxError> {
+    const NAME: u32 = 2;
+    let all = space.select(0, IteratorType::All, &[0x90], 0, u64::MAX, None)?;
+    let mut with_it = all.filter(|tuple| {
+        let triggers = ladon_sql::triggers_of(tuple.bytes());
+        triggers.iter().any(|known| known.name == trigger)
+    });
+    let name = with_it.next().and_then(|tuple| msgpack::read_str(&mut tuple.field(NAME)?).ok());
+    Ok(name.map(|name| String::from_utf8_lossy(name).into_owned()))
 }
 
 fn find_collation(space: &Space, name: &str) -> Option<u32> {

@@ -14,6 +14,7 @@ mod catalog;
 mod define;
 mod read;
 mod reply;
+mod savepoint;
 mod state;
 mod write;
 
@@ -90,6 +91,10 @@ impl Running<'_, '_> {
             Action::Define(definable) => (self.define_sql(prepared, &definable)?, Vec::new()),
             Action::Begin | Action::Commit | Action::Rollback => {
                 self.transact_sql(&prepared.action())?;
+                (0, Vec::new())
+            }
+            Action::Savepoint(_) | Action::Release(_) | Action::RollbackTo(_) => {
+                self.savepoint_sql(&prepared.action())?;
                 (0, Vec::new())
             }
             Action::Set(name, value) => {
