@@ -103,6 +103,14 @@ require('sqltester')
 -- There only since the server was started.
 if port == 0 then own = box.execute end
 if port > 0 or arg.trace then box.execute = chosen end
+if port > 0 then
+    -- A file sets what it wants of its own session.
+    box.space._session_settings.update = function(_, name, operations)
+        local value = operations[1][3]
+        value = type(value) == 'string' and ("'" .. value .. "'") or tostring(value)
+        execute(('SET SESSION "%s" = %s'):format(name, value))
+    end
+end
 assert(loadfile(file))('memtx')
 """
 

@@ -102,6 +102,39 @@ pub(crate) struct CreateTrigger {
     pub(crate) text: String,
 }
 
+impl Expr {
+    /// Visits the expression and its parts; not those of queries in it.
+    pub(crate) fn each(&self, visit: &mut dyn FnMut(&Expr)) {
+        visit(self);
+        let mut all = |parts: &mut dyn Iterator<Item = &Expr>| {
+            parts.for_each(|part| part.each(visit));
+        };
+        match self {
+            Expr::Literal(_)
+            | Expr::Parameter(_)
+            | Expr::Column(..)
+            | Expr::Exists(_)
+            | Expr::Select(_)
+            | Expr::Raise(_) => {}
+            Expr::Unary(_, a)
+            | Expr::IsNull(a, _)
+            | Expr::Cast(a, _)
+            | Expr::Collate(a, _)
+            | Expr::InSelect(a, ..) => all(&mut [&**a].into_iter()),
+            Expr::Binary(_, a, b) => all(&mut [&**a, &**b].into_iter()),
+            Expr::Between(parts, _) => all(&mut parts.iter()),
+            Expr::InList(a, list, _) => all(&mut list.iter().chain([&**a])),
+            Expr::Like(a, b, c, _) => all(&mut [&**a, &**b].into_iter().chain(c.as_deref())),
+            Expr::Case(a, branches, b) => {
+                let of_branches = branches.iter().flat_map(|(when, then)| [when, then]);
+                all(&mut of_branches.chain(a.as_deref()).chain(b.as_deref()));
+            }
+            Expr::Call(call) => all(&mut call.arguments.iter()),
+            Expr::Row(list) => all(&mut list.iter()),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) name: String,
@@ -227,6 +260,8 @@ pub(crate) struct CreateTable {
     pub(crate) if_not_exists: bool,
     pub(crate) columns: Vec<ColumnDef>,
     pub(crate) primary: Option<KeyDef>,
+    /// How many of the others the text has before it.
+    pub(crate) keys_before_primary: usize,
     /// The keys in the order of the text.
     pub(crate) unique: Vec<KeyDef>,
     /// The column that numbers itself.
@@ -304,6 +339,15 @@ pub(crate) enum Statement {
     RenameTable {
         from: String,
         to: String,
+    },
+    AddCheck {
+        table: String,
+        name: String,
+        text: String,
+    },
+    AddForeign {
+        table: String,
+        foreign: ForeignDef,
     },
     AddUnique {
         table: String,

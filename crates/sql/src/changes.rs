@@ -16,6 +16,8 @@ use ladon_space::{ErrorCode, Space, Statement, Tuple, Written};
 use std::sync::Arc;
 
 const TUPLE_FOUND: ErrorCode = ErrorCode(3);
+/// `ER_CK_CONSTRAINT_FAILED`.
+const CHECK_FAILED: ErrorCode = ErrorCode(196);
 
 /// A bound change.
 pub(crate) struct Changing {
@@ -326,7 +328,7 @@ impl Changing {
     pub(crate) fn changes(&self, run: &Run<'_>) -> Result<Changes, Error> {
         let rows = match &self.how {
             How::Insert { columns, rows } => {
-                self.inserts(run, (columns, rows.as_ref()), None, self.on_conflict)?
+                self.inserts(run, (columns, rows.as_ref()), None, Some(self.on_conflict))?
             }
             How::Update { rows, set } => self.updates(run, rows, set)?,
             How::Delete { rows } => {
@@ -379,12 +381,27 @@ impl Changing {
         error::execute(&format!("NOT NULL constraint failed: {}.{name}", self.table.name))
     }
 
+    /// The error of a null where none may be, in a tuple that is to be inserted.
+    pub(crate) fn null_of(&self, tuple: &[u8], is_numbered: bool) -> Option<Error> {
+        let mut fields = Fields::of(tuple).zip(&self.table.columns).enumerate();
+        let (at, _) = fields.find(|(at, (field, facts))| {
+            let numbers_itself = is_numbered && self.table.autoincrement == Some(*at as u32);
+            *field == [0xc0]
+                && !facts.is_nullable
+                && facts.kind != ladon_space::FieldType::Any
+                && !numbers_itself
+        })?;
+        Some(self.not_null(at))
+    }
+
+    /// The tuples that an INSERT means. Nulls are checked with its conflict policy, unless
+    /// triggers come before.
     pub(crate) fn inserts(
         &self,
         run: &Run<'_>,
         (columns, rows): (&[Result<usize, Ex>], Option<&Query>),
         outer: Option<&Env<'_>>,
-        on_conflict: OnConflict,
+        checked: Option<OnConflict>,
     ) -> Result<Vec<Change>, Error> {
         let found = match rows {
             Some(query) => run.query(query, outer, None)?,
@@ -405,7 +422,8 @@ impl Changing {
                 let numbers_itself = self.table.autoincrement == Some(at as u32);
                 if value.is_null() && numbers_itself {
                     is_numbered = true;
-                } else if value.is_null()
+                } else if let Some(on_conflict) = checked
+                    && value.is_null()
                     && !facts.is_nullable
                     && facts.kind != ladon_space::FieldType::Any
                 {
@@ -517,7 +535,7 @@ impl Changes {
             Ok(written) => return Ok(Some(written)),
             Err(error) => error,
         };
-        let is_conflict = error.code == TUPLE_FOUND;
+        let is_conflict = error.code == TUPLE_FOUND || error.code == CHECK_FAILED;
         let then = match self.on_conflict {
             OnConflict::Ignore if is_conflict => return Ok(None),
             OnConflict::Fail if is_conflict => Then::Keep,
@@ -618,16 +636,18 @@ impl Changes {
             );
             return error::make(error.code, message);
         }
-        let index = error.message.split('"').nth(1);
-        match (error.code == TUPLE_FOUND, index) {
-            (true, Some(index)) => {
-                let message = format!(
-                    "Duplicate key exists in unique index '{index}' in space '{}'",
-                    self.table.name
-                );
-                error::make(TUPLE_FOUND, message)
-            }
-            _ => error,
+        told_of_duplicate(error)
+    }
+}
+
+/// The words of 2.6 for a key that is there already.
+pub fn told_of_duplicate(error: Error) -> Error {
+    let mut names = error.message.split('"').skip(1).step_by(2);
+    match (error.code == TUPLE_FOUND, names.next(), names.next()) {
+        (true, Some(index), Some(space)) => {
+            let message = format!("Duplicate key exists in unique index '{index}' in space '{space}'");
+            error::make(TUPLE_FOUND, message)
         }
+        _ => error,
     }
 }

@@ -2,17 +2,23 @@
 
 use crate::ast::{CreateTable, ForeignDef, KeyDef, Statement};
 use crate::catalog::Table;
+use crate::checks;
 use crate::definition::{
-    Definition, Definitions, Schema, existing, map_pairs, numbers, with_field,
+    Definition, Definitions, Schema, existing, map_pairs, numbers, option_of, with_field,
+    with_option,
 };
 use crate::define_trigger;
 use crate::error::{self, Error};
 use crate::prepared::{Definable, Prepared};
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
 use ladon_space::FieldType;
-use ladon_space::fields::Fields;
 use ladon_system_spaces::{INDEX, SEQUENCE, SEQUENCE_DATA, SPACE, SPACE_SEQUENCE, TRUNCATE};
 use std::sync::Arc;
+
+/// The option with a table's checks.
+const CHECKS: &str = "sql_checks";
+/// The option with a table's foreign keys.
+const FOREIGN_KEYS: &str = "foreign_key";
 
 fn one(step: Definition, count: u64) -> Definitions {
     Definitions { steps: vec![step], count }
@@ -46,6 +52,13 @@ impl Definable<'_> {
                 }
                 let step = add_index(&table, name, columns, *is_unique, schema)?;
                 Ok(one(step, 1))
+            }
+            Statement::AddCheck { table, name, text } => {
+                add_check(&*existing(schema, table)?, (name, text))
+            }
+            Statement::AddForeign { table, foreign } => {
+                let table = existing(schema, table)?;
+                add_foreign(&table, foreign, schema)
             }
             Statement::AddUnique { table, key, is_primary } => {
                 let table = existing(schema, table)?;
@@ -191,9 +204,6 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
     if schema.table(name)?.is_some() {
         return if table.if_not_exists { Ok(Definitions::default()) } else { Err(exists(name)) };
     }
-    if !table.checks.is_empty() {
-        return Err(error::unsupported("CHECK"));
-    }
     let Some(primary) = &table.primary else {
         return Err(cannot_create(name, "PRIMARY KEY missing"));
     };
@@ -222,25 +232,34 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
     }
     let id = schema.new_space_id();
     let owner = schema.owner();
+    let mut options = foreign_keys(table, id, &fields, schema)?;
+    let has_collations = fields.iter().any(|field| field.collation != 0);
+    add_checks(&mut options, table, has_collations)?;
     let mut steps = vec![space_tuple(&SpaceTuple {
         id,
         owner,
         name,
-        options: &foreign_keys(table, id, &fields, schema)?,
+        options: &options,
         format: &format(&fields),
         count: fields.len(),
     })];
-    let mut all = vec![(primary, "pk")];
-    all.extend(table.unique.iter().map(|key| (key, "unique")));
+    // Their numbers in names are those of the text.
+    let before = table.keys_before_primary;
+    let mut all = vec![(primary, "pk", before + 1)];
+    all.extend(table.unique.iter().enumerate().map(|(at, key)| {
+        (key, "unique", at + 1 + usize::from(at >= before))
+    }));
     let mut made: Vec<Vec<(u32, FieldType, bool, u32)>> = Vec::new();
-    for (key, prefix) in all {
+    let mut skipped = 0;
+    for (key, prefix, place) in all {
         let parts = parts(key, (name, &fields), schema)?;
         // The same columns again need no index of their own.
         if key.name.is_none() && made.contains(&parts) {
+            skipped += 1;
             continue;
         }
         let number = made.len() as u32;
-        let unnamed = format!("{prefix}_unnamed_{name}_{}", number + 1);
+        let unnamed = format!("{prefix}_unnamed_{name}_{}", place - skipped);
         let index_name = key.name.clone().unwrap_or(unnamed);
         steps.push(index((id, number, &index_name), true, &parts));
         made.push(parts);
@@ -313,11 +332,11 @@ fn foreign_keys(
     schema: &mut dyn Schema,
 ) -> Result<Vec<u8>, Error> {
     let mut options = Vec::new();
+    let count = u32::from(!table.foreign.is_empty()) + u32::from(!table.checks.is_empty());
+    write::map(&mut options, count);
     if table.foreign.is_empty() {
-        write::map(&mut options, 0);
         return Ok(options);
     }
-    write::map(&mut options, 1);
     write::str(&mut options, b"foreign_key");
     write::map(&mut options, table.foreign.len() as u32);
     for (at, key) in table.foreign.iter().enumerate() {
@@ -326,6 +345,112 @@ fn foreign_keys(
         foreign_key(&mut options, (&name, key), (table, id, fields), schema)?;
     }
     Ok(options)
+}
+
+/// Appends the option of a table's checks to its others, if it has some.
+fn add_checks(
+    options: &mut Vec<u8>,
+    table: &CreateTable,
+    has_collations: bool,
+) -> Result<(), Error> {
+    if table.checks.is_empty() {
+        return Ok(());
+    }
+    if has_collations {
+        return Err(error::unsupported("CHECK in a table with COLLATE"));
+    }
+    write::str(options, CHECKS.as_bytes());
+    write::map(options, table.checks.len() as u32);
+    let mut names = Vec::new();
+    for (at, (name, check)) in table.checks.iter().enumerate() {
+        let unnamed = format!("ck_unnamed_{}_{}", table.name, at + 1);
+        let name = name.clone().unwrap_or(unnamed);
+        if names.contains(&name) {
+            return Err(checks::exists(&name, &table.name));
+        }
+        text(options, &name, check);
+        names.push(name);
+    }
+    Ok(())
+}
+
+/// ALTER TABLE .. ADD CONSTRAINT .. CHECK.
+fn add_check(
+    table: &Table,
+    (name, check): (&str, &str),
+) -> Result<Definitions, Error> {
+    if table.columns.iter().any(|column| column.collation != 0) {
+        return Err(error::unsupported("CHECK in a table with COLLATE"));
+    }
+    let option = option_of(&table.definition, CHECKS);
+    let all = option.map(map_pairs).unwrap_or_default();
+    if all.iter().any(|(known, _)| is_named(known, name)) {
+        return Err(checks::exists(name, &table.name));
+    }
+    let mut value = pairs_packed(&all, 1);
+    text(&mut value, name, check);
+    Ok(with_space_option(table, CHECKS, Some(&value)))
+}
+
+/// ALTER TABLE .. ADD CONSTRAINT .. FOREIGN KEY.
+fn add_foreign(
+    table: &Table,
+    foreign: &ForeignDef,
+    schema: &mut dyn Schema,
+) -> Result<Definitions, Error> {
+    let name = foreign.name.clone().unwrap_or_default();
+    let option = option_of(&table.definition, FOREIGN_KEYS);
+    let all = option.map(map_pairs).unwrap_or_default();
+    if all.iter().any(|(known, _)| is_named(known, &name)) {
+        let message =
+            format!("FOREIGN KEY constraint '{name}' already exists in space '{}'", table.name);
+        return Err(error::make(ladon_space::ErrorCode(170), message));
+    }
+    let fields = named_fields(table);
+    let primary = table.indexes.first().map(|index| KeyDef {
+        name: None,
+        columns: index
+            .parts
+            .iter()
+            .filter_map(|part| Some((table.columns.get(part.field? as usize)?.name.clone(), None)))
+            .collect(),
+    });
+    let own = CreateTable { name: table.name.clone(), primary, ..CreateTable::default() };
+    let mut value = pairs_packed(&all, 1);
+    foreign_key(&mut value, (&name, foreign), (&own, table.id, &fields), schema)?;
+    Ok(with_space_option(table, FOREIGN_KEYS, Some(&value)))
+}
+
+fn with_space_option(table: &Table, option: &str, value: Option<&[u8]>) -> Definitions {
+    let tuple = with_option(&table.definition, option, value);
+    one(Definition::Replace { space: SPACE, tuple }, 1)
+}
+
+/// A map of pairs and of so many that are to follow.
+fn pairs_packed(pairs: &[(&[u8], &[u8])], more: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::map(&mut out, (pairs.len() + more) as u32);
+    for (name, value) in pairs {
+        out.extend_from_slice(name);
+        out.extend_from_slice(value);
+    }
+    out
+}
+
+fn is_named(bytes: &[u8], name: &str) -> bool {
+    matches!(msgpack::read(&mut { bytes }), Ok(Packed::Str(it)) if it == name.as_bytes())
+}
+
+fn named_fields(table: &Table) -> Vec<Named<'_>> {
+    let named = |column: &'_ crate::catalog::Column| (column.kind, column.is_nullable, column.collation);
+    table
+        .columns
+        .iter()
+        .map(|column| {
+            let (kind, is_nullable, collation) = named(column);
+            Named { name: &column.name, kind, is_nullable, collation, default: None }
+        })
+        .collect()
 }
 
 fn foreign_key(
@@ -436,17 +561,22 @@ fn add_index(
         let message = format!("Can't modify space '{}': views can not be indexed", table.name);
         return Err(error::make(error::ALTER_SPACE, message));
     }
-    let field =
-        |column: &crate::catalog::Column| (column.kind, column.is_nullable, column.collation);
-    let fields: Vec<Named<'_>> = table
-        .columns
-        .iter()
-        .map(|column| {
-            let (kind, is_nullable, collation) = field(column);
-            Named { name: &column.name, kind, is_nullable, collation, default: None }
-        })
-        .collect();
-    let parts = parts(key, (&table.name, &fields), schema)?;
+    let fields = named_fields(table);
+    let mut parts = parts(key, (&table.name, &fields), schema).map_err(|error| {
+        let is_no_field = error.code == error::NO_SUCH_FIELD_NAME;
+        let known = |name: &str| fields.iter().any(|field| field.name == name);
+        match key.columns.iter().find(|(name, _)| !known(name)) {
+            Some((name, _)) if is_no_field => error::no_column(name),
+            _ => error,
+        }
+    })?;
+    // A column that is named twice orders nothing the second time.
+    let all = parts.clone();
+    let mut at = 0;
+    parts.retain(|part| {
+        at += 1;
+        !all[..at - 1].contains(part)
+    });
     let id = table.indexes.iter().map(|index| index.id + 1).max().unwrap_or(0);
     Ok(index((table.id, id, name), is_unique, &parts))
 }
@@ -513,45 +643,21 @@ fn rename(from: &str, to: &str, schema: &mut dyn Schema) -> Result<Definitions, 
 }
 
 fn drop_constraint(table: &str, name: &str, schema: &mut dyn Schema) -> Result<Definitions, Error> {
-    const OPTIONS: usize = 5;
     let table = existing(schema, table)?;
     if let Some(index) = table.indexes.iter().find(|index| index.name == name) {
         let key = numbers(&[table.id, index.id]);
         return Ok(one(Definition::Delete { space: INDEX, key }, 1));
     }
-    let options = Fields::of(&table.definition).nth(OPTIONS).unwrap_or(&[0x80]);
-    let Some(options) = without_foreign_key(options, name) else {
-        let message = format!("Constraint '{name}' does not exist in space '{}'", table.name);
-        return Err(error::make(ladon_space::ErrorCode(214), message));
-    };
-    let tuple = with_field(&table.definition, OPTIONS, &options);
-    Ok(one(Definition::Replace { space: SPACE, tuple }, 1))
-}
-
-/// A space's options without one foreign key; `None` if they do not have it.
-fn without_foreign_key(options: &[u8], name: &str) -> Option<Vec<u8>> {
-    let is_named = |bytes: &[u8], name: &str| matches!(msgpack::read(&mut { bytes }), Ok(Packed::Str(it)) if it == name.as_bytes());
-    let pairs = map_pairs(options);
-    let keys = pairs.iter().find(|(option, _)| is_named(option, "foreign_key"))?.1;
-    let all = map_pairs(keys);
-    let left: Vec<_> = all.iter().filter(|(key, _)| !is_named(key, name)).collect();
-    if left.len() == all.len() {
-        return None;
-    }
-    let mut out = Vec::new();
-    write::map(&mut out, pairs.len() as u32 - u32::from(left.is_empty()));
-    for (option, value) in &pairs {
-        if !is_named(option, "foreign_key") {
-            out.extend_from_slice(option);
-            out.extend_from_slice(value);
-        } else if !left.is_empty() {
-            out.extend_from_slice(option);
-            write::map(&mut out, left.len() as u32);
-            for (key, value) in &left {
-                out.extend_from_slice(key);
-                out.extend_from_slice(value);
-            }
+    for option in [FOREIGN_KEYS, CHECKS] {
+        let all = option_of(&table.definition, option).map(map_pairs).unwrap_or_default();
+        let mut left = all.clone();
+        left.retain(|(known, _)| !is_named(known, name));
+        if left.len() < all.len() {
+            let value = pairs_packed(&left, 0);
+            let value = (!left.is_empty()).then_some(&value[..]);
+            return Ok(with_space_option(&table, option, value));
         }
     }
-    Some(out)
+    let message = format!("Constraint '{name}' does not exist in space '{}'", table.name);
+    Err(error::make(ladon_space::ErrorCode(169), message))
 }

@@ -6,6 +6,9 @@ use ladon_msgpack::{self as msgpack, Value as Packed, write};
 use ladon_space::fields::Fields;
 use std::sync::Arc;
 
+/// The field of a space's definition that has its options.
+const OPTIONS: usize = 5;
+
 /// Who knows what definitions need beside tables.
 pub trait Schema: Catalog {
     /// The number that a new space gets.
@@ -83,12 +86,22 @@ pub(crate) fn with_field(tuple: &[u8], number: usize, value: &[u8]) -> Vec<u8> {
     out
 }
 
+/// The value of an option in a space's definition.
+pub(crate) fn option_of<'d>(definition: &'d [u8], option: &str) -> Option<&'d [u8]> {
+    let options = Fields::of(definition).nth(OPTIONS)?;
+    let found = map_pairs(options).into_iter().find(|(name, _)| is_option(name, option));
+    found.map(|(_, value)| value)
+}
+
+fn is_option(name: &[u8], option: &str) -> bool {
+    matches!(msgpack::read(&mut { name }), Ok(Packed::Str(it)) if it == option.as_bytes())
+}
+
 /// A definition of a space with another value of an option; without it, if there is none.
 pub(crate) fn with_option(definition: &[u8], option: &str, value: Option<&[u8]>) -> Vec<u8> {
-    const OPTIONS: usize = 5;
     let options = Fields::of(definition).nth(OPTIONS).unwrap_or(&[0x80]);
-    let is_it = |bytes: &[u8]| matches!(msgpack::read(&mut { bytes }), Ok(Packed::Str(it)) if it == option.as_bytes());
-    let kept: Vec<_> = map_pairs(options).into_iter().filter(|(name, _)| !is_it(name)).collect();
+    let mut kept = map_pairs(options);
+    kept.retain(|(name, _)| !is_option(name, option));
     let mut out = Vec::new();
     write::map(&mut out, kept.len() as u32 + u32::from(value.is_some()));
     for (name, value) in kept {

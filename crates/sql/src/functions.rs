@@ -228,7 +228,7 @@ fn position(arguments: &[Value], around: &Around) -> Result<Value, Error> {
         return Err(error::inconsistent("text or varbinary", other.type_shown()));
     }
     if needle.type_shown() != haystack.type_shown() {
-        return Err(error::inconsistent(haystack.type_shown(), needle.type_shown()));
+        return Err(error::inconsistent(needle.type_shown(), haystack.type_shown()));
     }
     let place = match (needle, haystack) {
         (Value::Bin(needle), Value::Bin(haystack)) => find_part(needle, haystack, |a, b| a == b),

@@ -15,6 +15,7 @@ mod ast;
 mod bind;
 mod catalog;
 mod changes;
+mod checks;
 mod compat;
 mod convert;
 mod define;
@@ -37,7 +38,8 @@ mod triggers;
 mod value;
 
 pub use catalog::{Catalog, Column, Index, IndexPart, Table, Trigger, triggers_of};
-pub use changes::{Changes, Done, Stop, Writer};
+pub use changes::{Changes, Done, Stop, Writer, told_of_duplicate};
+pub use checks::{check_definition, tuple_checks};
 pub use compat::compat_document;
 pub use definition::{Definition, Definitions, Schema};
 pub use error::{Error, Then};

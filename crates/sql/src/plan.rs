@@ -62,7 +62,7 @@ fn each_place(ex: &Ex, level: usize, visit: &mut dyn FnMut(&Place, usize)) {
             all(&mut list.iter().map(|(ex, _)| ex));
             each_of_query(&sub.query, level + 1, visit);
         }
-        Ex::Like(a, b, c, _) => {
+        Ex::Like(a, b, c, ..) => {
             all(&mut [&**a, &**b].into_iter().chain(c.as_deref()));
         }
         Ex::Case(a, branches, b) => {

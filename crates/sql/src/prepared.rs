@@ -78,6 +78,8 @@ pub struct Session {
     pub row_count: u64,
     /// A random number.
     pub random: u64,
+    /// A trigger that runs is not fired again.
+    pub runs_triggers_once: bool,
 }
 
 /// A statement with its plan.
@@ -219,7 +221,7 @@ impl Prepared {
         session: Session,
         budget: &'r Budget,
     ) -> Run<'r> {
-        let Session { row_count, random } = session;
+        let Session { row_count, random, .. } = session;
         let around = Around { collation: 0, row_count, random };
         Run::new(spaces, parameters, around, budget, self.places)
     }
@@ -287,11 +289,22 @@ impl Prepared {
         let Kind::Changes(changing) = &self.kind else {
             return Err(error::execute("the statement changes no rows").into());
         };
-        let Session { row_count, random } = session;
+        let Session { row_count, random, runs_triggers_once } = session;
         let around = Around { collation: 0, row_count, random };
+        let is_recursive = !runs_triggers_once;
         let (programs, places) = (&self.programs[..], self.places);
-        let mut stepwise =
-            Stepwise { programs, parameters, around, budget, places, writer, depth: 0 };
+        let (depth, active) = (0, Vec::new());
+        let mut stepwise = Stepwise {
+            programs,
+            parameters,
+            around,
+            budget,
+            places,
+            writer,
+            depth,
+            is_recursive,
+            active,
+        };
         stepwise.change(changing, None, changing.on_conflict)
     }
 }

@@ -33,6 +33,10 @@ pub(crate) struct Stepwise<'f> {
     pub(crate) places: usize,
     pub(crate) writer: &'f mut dyn Writer,
     pub(crate) depth: usize,
+    /// A trigger that runs may run again.
+    pub(crate) is_recursive: bool,
+    /// Those that run.
+    pub(crate) active: Vec<usize>,
 }
 
 /// OLD and NEW.
@@ -82,7 +86,7 @@ impl Stepwise<'_> {
         if let How::Insert { columns, rows } = &changing.how {
             let rows = self.over(&changing.reads, |run| {
                 let outer = outer.map(env);
-                changing.inserts(run, (columns, rows.as_ref()), outer.as_ref(), policy)
+                changing.inserts(run, (columns, rows.as_ref()), outer.as_ref(), None)
             })?;
             for change in &rows {
                 let inserted = self.insert(changing, change, policy, &mut done);
@@ -158,9 +162,10 @@ impl Stepwise<'_> {
         let mut rows = [Slot::Nothing, Slot::Row(values.into())];
         self.fire(&changing.triggers, Timing::Before, &rows, policy)?;
         if changing.table.view.is_some() {
-            self.fire(&changing.triggers, Timing::InsteadOf, &rows, policy)?;
-            done.count += 1;
-            return Ok(());
+            return self.fire(&changing.triggers, Timing::InsteadOf, &rows, policy);
+        }
+        if let Some(error) = changing.null_of(tuple, *is_numbered) {
+            return if policy == OnConflict::Ignore { Ok(()) } else { Err(error.into()) };
         }
         if policy == OnConflict::Replace && !changing.replaced.is_empty() {
             self.make_room(changing, tuple, policy, done)?;
@@ -211,9 +216,7 @@ impl Stepwise<'_> {
         let mut rows = [old, Slot::Row(new)];
         self.fire(&changing.triggers, Timing::Before, &rows, policy)?;
         let Some(change) = change else {
-            self.fire(&changing.triggers, Timing::InsteadOf, &rows, policy)?;
-            done.count += 1;
-            return Ok(());
+            return self.fire(&changing.triggers, Timing::InsteadOf, &rows, policy);
         };
         if self.now(changing, found)?.is_none() {
             return Ok(());
@@ -270,9 +273,7 @@ impl Stepwise<'_> {
         let rows = [old, Slot::Nothing];
         self.fire(&changing.triggers, Timing::Before, &rows, policy)?;
         let Found::Key(key) = found else {
-            self.fire(&changing.triggers, Timing::InsteadOf, &rows, policy)?;
-            done.count += 1;
-            return Ok(());
+            return self.fire(&changing.triggers, Timing::InsteadOf, &rows, policy);
         };
         let change = Change::Delete(key.clone());
         let written =
@@ -292,11 +293,16 @@ impl Stepwise<'_> {
         policy: OnConflict,
     ) -> Result<(), Stop> {
         for fired in fired.iter().filter(|fired| fired.timing == timing) {
+            if !self.is_recursive && self.active.contains(&fired.program) {
+                continue;
+            }
             if self.depth >= DEPTH_MAX {
                 return Err(error::execute("too many levels of trigger recursion").into());
             }
             self.depth += 1;
+            self.active.push(fired.program);
             let result = self.program(&self.programs[fired.program], rows, policy);
+            self.active.pop();
             self.depth -= 1;
             result?;
         }

@@ -55,7 +55,8 @@ pub(crate) enum Ex {
     IsNull(Box<Ex>, bool),
     InList(Box<Ex>, Vec<(Ex, Comparison)>, bool),
     InQuery(Vec<(Ex, Comparison)>, Box<Sub>, bool),
-    Like(Box<Ex>, Box<Ex>, Option<Box<Ex>>, bool),
+    /// The value, the pattern, the escape character, whether it is negated, and the collation.
+    Like(Box<Ex>, Box<Ex>, Option<Box<Ex>>, bool, u32),
     Case(Option<Box<Ex>>, Vec<(Ex, Ex, Comparison)>, Option<Box<Ex>>),
     Cast(Box<Ex>, FieldType),
     Function(Function, Vec<Ex>, Comparison),

@@ -6,7 +6,9 @@ use crate::long_select::{BYTES_MAX, LongSelect, Shape, TUPLES_MAX};
 use crate::session::Session;
 use crate::session_settings;
 use crate::watch::schema_changed;
-use ladon_engine::{ADMIN, Catalog, DefinitionRights, GUEST, Privilege, SpaceTx};
+use ladon_engine::{
+    ADMIN, Catalog, DefinitionRights, GUEST, NewDefinition, Privilege, SpaceTx,
+};
 use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
 use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
@@ -233,13 +235,44 @@ impl Running<'_, '_> {
         };
         self.depends = self.depends.max(lsn);
         if written.as_ref().is_ok_and(|written| *written != Written::default()) {
-            schema_changed(node, &node.keyspace, lsn);
-            // The reply shows the version that it made, or a later one.
-            let catalog = node.keyspace.spaces.catalog();
-            self.schema_version = catalog.version;
-            self.depends = self.depends.max(catalog.changed);
+            self.note_definition(lsn);
         }
         Ok(written?)
+    }
+
+    /// Creates a space with all that belongs to it, in one transaction.
+    pub(crate) fn define_table(&mut self, tuples: &[NewDefinition<'_>]) -> Result<(), Ended> {
+        if self.is_in_transaction() {
+            let what = "definitions in a transaction of several requests";
+            return Err(error::unsupported(what).into());
+        }
+        self.check_takes_writes()?;
+        for (id, _) in tuples {
+            self.check_stillness(*id)?;
+        }
+        let node = self.thread.node;
+        let ThreadParts { scratch, append, .. } = &mut *self.thread;
+        let rights = self.session.rights(node, scratch)?;
+        let insert = |space: &mut Space, tuple: &[u8]| {
+            check_write(rights, space)?;
+            space.insert(tuple)
+        };
+        let (done, lsn) = node.keyspace.define_table(tuples, rights, scratch, insert, append);
+        self.depends = self.depends.max(lsn);
+        if done.is_ok() {
+            self.note_definition(lsn);
+        }
+        Ok(done?)
+    }
+
+    /// Shows others that definitions have changed, and the reply their version.
+    fn note_definition(&mut self, lsn: Lsn) {
+        let node = self.thread.node;
+        schema_changed(node, &node.keyspace, lsn);
+        // The reply shows the version that it made, or a later one.
+        let catalog = node.keyspace.spaces.catalog();
+        self.schema_version = catalog.version;
+        self.depends = self.depends.max(catalog.changed);
     }
 
     /// Whether a commit has asked the writers of a space to wait.

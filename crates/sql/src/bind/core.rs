@@ -1,7 +1,7 @@
 //! One SELECT of a query, without what is common to a compound.
 
 use super::from::Item;
-use super::query::place_of;
+use super::query::{is_same, place_of};
 use super::{Aggregates, Binder, Scope, Typed};
 use crate::ast::{self, Expr, ResultColumn};
 use crate::error::{self, Error};
@@ -83,7 +83,9 @@ impl Binder<'_> {
         self.scope().aliases = aliases(&columns);
         let mut filter_terms = filter;
         if let Some(expr) = &core.filter {
+            self.scope().is_grouped_filter = !core.group_by.is_empty();
             conjuncts(self.expr(expr)?.0, &mut filter_terms);
+            self.scope().is_grouped_filter = false;
         }
         let keys = self.group_keys(core, &columns)?;
         self.scope().mode = Aggregates::Taken;
@@ -292,6 +294,7 @@ impl Binder<'_> {
                     Some(place_of(*place, columns.len(), "ORDER", at)?)
                 }
                 Expr::Column(None, name) => named(name),
+                Expr::Call(_) => columns.iter().position(|it| is_same(inner, &it.0)),
                 _ => None,
             };
             let of: Static = match column {

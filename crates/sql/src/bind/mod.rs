@@ -72,6 +72,8 @@ struct Scope {
     mode: Aggregates,
     /// Its tables are OLD and NEW, which have to be named.
     is_trigger: bool,
+    /// Its WHERE is being bound, and there is a GROUP BY.
+    is_grouped_filter: bool,
     /// How many levels outwards something looks.
     looks_up: usize,
 }
@@ -82,6 +84,10 @@ struct With {
     name: String,
     columns: Vec<String>,
     body: WithBody,
+    /// Where those end that it may name: those of its own WITH, and of those around.
+    end: usize,
+    /// It is being bound: it may not name itself.
+    is_open: bool,
 }
 
 #[derive(Clone)]
@@ -167,6 +173,19 @@ impl<'c> Binder<'c> {
         result
     }
 
+    /// Binds with the columns of one table.
+    pub(crate) fn with_table<T>(
+        &mut self,
+        table: &Arc<Table>,
+        bind: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let sources = vec![from::named_table(table, &table.name)];
+        self.scopes.push(Scope { sources, ..Scope::default() });
+        let result = bind(self);
+        self.scopes.pop();
+        result
+    }
+
     /// Binds something, and finds out which spaces it reads.
     pub(crate) fn reading<T>(
         &mut self,
@@ -190,10 +209,13 @@ impl<'c> Binder<'c> {
         bind: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let before = self.with.len();
+        let end = before + ctes.len();
         self.with.extend(ctes.iter().map(|cte| With {
             name: cte.name.clone(),
             columns: cte.columns.clone(),
             body: WithBody::Select(Box::new(cte.select.clone())),
+            end,
+            is_open: false,
         }));
         let result = bind(self);
         self.with.truncate(before);

@@ -193,9 +193,8 @@ impl Parser<'_> {
                 () if self.takes("OUTER") && join.is_left => {}
                 () if self.takes("INNER") || self.takes("CROSS") => {}
                 () if self.is_word("RIGHT") || self.is_word("FULL") => {
-                    return Err(error::generic(
-                        "RIGHT and FULL OUTER JOINs are not currently supported",
-                    ));
+                    let message = "Tarantool does not support RIGHT and FULL OUTER JOINs";
+                    return Err(error::make(error::UNSUPPORTED, message));
                 }
                 () => break,
             }
@@ -233,8 +232,16 @@ impl Parser<'_> {
         }
         if self.takes("ON") {
             item.on = Some(self.expr()?);
+            if self.is_word("USING") {
+                return Err(error::generic(
+                    "cannot have both ON and USING clauses in the same join",
+                ));
+            }
         } else if self.takes("USING") {
             item.using = self.names()?;
+        }
+        if join.is_natural && (item.on.is_some() || !item.using.is_empty()) {
+            return Err(error::generic("a NATURAL join may not have an ON or USING clause"));
         }
         Ok(item)
     }

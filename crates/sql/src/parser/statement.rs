@@ -134,8 +134,9 @@ impl Parser<'_> {
             return Ok(None);
         }
         self.expect("BY")?;
+        let name = self.name()?;
         self.check_not_indexed(false)?;
-        self.name().map(Some)
+        Ok(Some(name))
     }
 
     fn filter(&mut self) -> Result<Option<Expr>, Error> {
@@ -231,10 +232,10 @@ impl Parser<'_> {
                 true => Some(self.name()?),
                 false => None,
             };
-            if self.is_word("DESC") {
-                return Err(error::unsupported("descending parts of an index"));
+            // An index is read in both directions, so it need not be kept in this order.
+            if !self.takes("DESC") {
+                self.takes("ASC");
             }
-            self.takes("ASC");
             columns.push((name, collation));
             check_columns(columns.len())?;
             if !self.takes_sign(",") {
@@ -292,6 +293,7 @@ impl Parser<'_> {
     }
 
     fn one_primary(table: &mut CreateTable, key: KeyDef) -> Result<(), Error> {
+        table.keys_before_primary = table.unique.len();
         if table.primary.is_some() {
             let message = format!(
                 "Failed to create space '{}': primary key has been already declared",
@@ -349,7 +351,9 @@ impl Parser<'_> {
             if self.takes("AUTOINCREMENT") {
                 table.autoincrement = Some(name.clone());
             }
-            self.takes("ASC");
+            if !self.takes("DESC") {
+                self.takes("ASC");
+            }
             columns.push((name, collation));
             check_columns(columns.len())?;
             if !self.takes_sign(",") {
@@ -505,10 +509,18 @@ impl Parser<'_> {
                     return Err(self.unexpected());
                 }
                 let is_primary = self.takes_all(&["PRIMARY", "KEY"]);
+                if self.takes("CHECK") {
+                    let text = self.check_text()?;
+                    let name = name.unwrap_or_default();
+                    return Ok(Statement::AddCheck { table, name, text });
+                }
+                if self.takes_all(&["FOREIGN", "KEY"]) {
+                    let columns = self.names()?;
+                    self.expect("REFERENCES")?;
+                    let foreign = self.references(name, columns)?;
+                    return Ok(Statement::AddForeign { table, foreign });
+                }
                 if !is_primary && !self.takes("UNIQUE") {
-                    if self.is_word("CHECK") || self.is_word("FOREIGN") {
-                        return Err(error::unsupported("ALTER TABLE with CHECK or FOREIGN KEY"));
-                    }
                     return Err(self.unexpected());
                 }
                 let columns = self.key_columns()?;

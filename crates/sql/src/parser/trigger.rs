@@ -6,7 +6,7 @@ use crate::error::{self, Error};
 use crate::lexer::{self, Kind};
 
 /// Statements of one trigger.
-const STATEMENTS_MAX: usize = 1_000;
+const STATEMENTS_MAX: usize = 20_000;
 
 impl Parser<'_> {
     /// What follows CREATE TRIGGER.

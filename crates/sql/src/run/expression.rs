@@ -41,8 +41,8 @@ impl Run<'_> {
             }
             Ex::InList(left, list, is_negated) => self.in_list(left, list, *is_negated, env),
             Ex::InQuery(left, sub, is_negated) => self.in_query(left, sub, *is_negated, env),
-            Ex::Like(left, pattern, escape, is_negated) => {
-                let found = self.like(left, pattern, escape.as_deref(), env)?;
+            Ex::Like(left, pattern, escape, is_negated, collation) => {
+                let found = self.like((left, pattern, escape.as_deref()), *collation, env)?;
                 Ok(truth(found.map(|found| found != *is_negated)))
             }
             Ex::Case(operand, branches, otherwise) => {
@@ -260,9 +260,8 @@ impl Run<'_> {
 
     fn like(
         &self,
-        left: &Ex,
-        pattern: &Ex,
-        escape: Option<&Ex>,
+        (left, pattern, escape): (&Ex, &Ex, Option<&Ex>),
+        collation: u32,
         env: &Env<'_>,
     ) -> Result<Option<bool>, Error> {
         const PATTERN_BYTES_MAX: usize = 50_000;
@@ -290,7 +289,7 @@ impl Run<'_> {
             return Err(error::execute("LIKE pattern is too complex"));
         }
         let (Some(left), Some(wanted)) = (left, wanted) else { return Ok(None) };
-        Ok(Some(like(&wanted, &left, escape)))
+        Ok(Some(like(&wanted, &left, (escape, collation))))
     }
 
     fn case(

@@ -34,7 +34,9 @@ fn told_too_long(error: BoxError) -> BoxError {
     if !is_interrupted(&error) {
         return error;
     }
-    let why = format!("a statement with triggers is limited to {STEPWISE_STEPS_MAX} steps");
+    let why = format!(
+        "a statement with triggers, or of settings, is limited to {STEPWISE_STEPS_MAX} steps"
+    );
     error::illegal(&why)
 }
 
@@ -176,6 +178,23 @@ impl Writer for OnCopies<'_, '_, '_> {
     }
 }
 
+/// Writes the session's settings, which are in no transaction.
+struct OnSettings<'w, 'a, 'thread>(&'w mut Running<'a, 'thread>);
+
+impl Writer for OnSettings<'_, '_, '_> {
+    fn write(&mut self, _: u32, statement: Statement<'_>) -> Result<Written, BoxError> {
+        self.0.write_settings(statement)
+    }
+
+    fn copy(&mut self, _: u32) -> Result<Space, BoxError> {
+        self.0.read_settings(|space| Ok(space.clone()))
+    }
+
+    fn find(&mut self, _: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        self.0.read_settings(|space| space.get(index, key))
+    }
+}
+
 impl OnCopies<'_, '_, '_> {
     /// A space that the user may read, as the transaction sees it.
     fn seen(&mut self, id: u32) -> Result<&Space, BoxError> {
@@ -202,7 +221,10 @@ impl Running<'_, '_> {
         target: u32,
         values: Vec<Value>,
     ) -> Result<Done, Ended> {
-        if ladon_engine::is_defined_with(target) || target == system::SESSION_SETTINGS {
+        if target == system::SESSION_SETTINGS {
+            return self.change_settings(prepared, &values);
+        }
+        if ladon_engine::is_defined_with(target) {
             return Err(error::unsupported("changes of system spaces by SQL").into());
         }
         self.check_takes_writes()?;
@@ -267,6 +289,21 @@ impl Running<'_, '_> {
                 Err(stop.error.into())
             }
         }
+    }
+
+    /// Changes the session's settings.
+    fn change_settings(
+        &mut self,
+        prepared: &Prepared,
+        values: &[Value],
+    ) -> Result<Done, Ended> {
+        let session = self.sql_session();
+        let copies = self.copies(prepared.spaces())?;
+        let borrowed: Vec<&Space> = copies.iter().collect();
+        let changes =
+            changes(prepared, &borrowed, values, session, &budget(STEPWISE_STEPS_MAX))
+                .map_err(told_too_long)?;
+        changes.apply(&mut OnSettings(self)).map_err(|stop| stop.error.into())
     }
 
     fn change_in_stream(
