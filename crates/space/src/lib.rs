@@ -70,5 +70,5 @@ pub use sequence::{Asked, SequenceDef, SpaceSequence, sequence_data, sequence_va
 pub use space::Space;
 pub use statement::{OwnedStatement, Statement, Written};
 pub use text::{extension_text, number_text, of as value_text};
-pub use tuple_check::TupleCheck;
 pub use tuple::Tuple;
+pub use tuple_check::TupleCheck;

@@ -137,6 +137,18 @@ impl Table {
     }
 }
 
+/// The text of the view that a space's tuple of `_space` defines.
+pub fn view_of(definition: &[u8]) -> Option<String> {
+    const OPTIONS: usize = 5;
+    let mut text = None;
+    each_pair(ladon_space::fields::Fields::of(definition).nth(OPTIONS)?, |name, value| {
+        if let (b"sql", Ok(view)) = (name, msgpack::read_str(&mut { value })) {
+            text = Some(String::from_utf8_lossy(view).into_owned());
+        }
+    });
+    text
+}
+
 /// The triggers that a space's tuple of `_space` has.
 pub fn triggers_of(definition: &[u8]) -> Vec<Trigger> {
     const OPTIONS: usize = 5;

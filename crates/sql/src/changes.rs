@@ -6,9 +6,9 @@ use crate::catalog::{Index, Table};
 use crate::convert::assign;
 use crate::error::{self, Error, Then};
 use crate::parser::statement::expression;
+use crate::programs::{Fired, parsed};
 use crate::run::{Env, Run, Slot};
 use crate::tree::{Core, Ex, Query};
-use crate::programs::{Fired, parsed};
 use crate::value::Value;
 use ladon_msgpack::{self as msgpack, write};
 use ladon_space::fields::Fields;
@@ -597,7 +597,8 @@ impl Changes {
             let Some(key) = unique_key(index, tuple) else { continue };
             let found = writer.find(self.table.id, index.id, &key)?;
             let is_own = |found: &Tuple| {
-                let primary = self.table.indexes.first().and_then(|it| unique_key(it, found.bytes()));
+                let primary =
+                    self.table.indexes.first().and_then(|it| unique_key(it, found.bytes()));
                 own.is_some_and(|own| primary.as_deref() == Some(own))
             };
             if found.is_none_or(|found| is_own(&found)) {
@@ -640,12 +641,18 @@ impl Changes {
     }
 }
 
-/// The words of 2.6 for a key that is there already.
-pub fn told_of_duplicate(error: Error) -> Error {
+/// The words of 2.6 for a key that is there already, and for a table that others name.
+pub fn told_of_duplicate(mut error: Error) -> Error {
+    const NAMED: &str = "space is referenced by foreign key";
+    if error.code == error::DROP_SPACE && error.message.ends_with(NAMED) {
+        error.message = error.message.replace(NAMED, "other objects depend on it");
+        return error;
+    }
     let mut names = error.message.split('"').skip(1).step_by(2);
     match (error.code == TUPLE_FOUND, names.next(), names.next()) {
         (true, Some(index), Some(space)) => {
-            let message = format!("Duplicate key exists in unique index '{index}' in space '{space}'");
+            let message =
+                format!("Duplicate key exists in unique index '{index}' in space '{space}'");
             error::make(TUPLE_FOUND, message)
         }
         _ => error,

@@ -77,7 +77,11 @@ pub fn tuple_checks(def: &SpaceDef) -> Option<Arc<dyn TupleCheck>> {
 ///
 /// # Errors
 /// `ER_CREATE_CK_CONSTRAINT`.
-pub fn check_definition(old: Option<&SpaceDef>, new: &SpaceDef, is_empty: bool) -> Result<(), Error> {
+pub fn check_definition(
+    old: Option<&SpaceDef>,
+    new: &SpaceDef,
+    is_empty: bool,
+) -> Result<(), Error> {
     for (at, check) in new.sql_checks.iter().enumerate() {
         let (name, text) = check;
         if new.sql_checks[..at].iter().any(|(other, _)| other == name) {
@@ -104,7 +108,7 @@ pub(crate) fn refused(name: &str, why: &str) -> Error {
 /// The condition, and how many places it needs.
 fn compiled(def: &SpaceDef, text: &str) -> Result<(Ex, usize), Error> {
     let expr = expression(text)?;
-    check_parts(&expr)?;
+    check_parts(&expr, text)?;
     let mut nothing = Nothing;
     let mut binder = Binder::new(&mut nothing);
     let column = |field: &ladon_space::Field| Column {
@@ -129,14 +133,19 @@ fn compiled(def: &SpaceDef, text: &str) -> Result<(Ex, usize), Error> {
 }
 
 /// Refuses what may not be in a check.
-fn check_parts(expr: &Expr) -> Result<(), Error> {
+fn check_parts(expr: &Expr, text: &str) -> Result<(), Error> {
     let mut refused = None;
     expr.each(&mut |part| {
         let why = match part {
             Expr::Select(_) | Expr::Exists(_) | Expr::InSelect(..) => {
                 Some(error::generic("Subqueries are prohibited in a ck constraint definition"))
             }
-            Expr::Parameter(_) => Some(error::generic("bindings are not allowed in DDL")),
+            Expr::Parameter(_) => {
+                let place = text.chars().count() + 1;
+                Some(error::generic(format!(
+                    "At line 1 at or near position {place}: bindings are not allowed in DDL"
+                )))
+            }
             Expr::Collate(..) => Some(error::unsupported("COLLATE in CHECK")),
             Expr::Call(call) if UNSTEADY.contains(&&call.name[..]) => {
                 Some(error::unsupported(&format!("{}() in CHECK", call.name)))

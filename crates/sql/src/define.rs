@@ -3,13 +3,14 @@
 use crate::ast::{CreateTable, ForeignDef, KeyDef, Statement};
 use crate::catalog::Table;
 use crate::checks;
+use crate::define_trigger;
 use crate::definition::{
     Definition, Definitions, Schema, existing, map_pairs, numbers, option_of, with_field,
     with_option,
 };
-use crate::define_trigger;
 use crate::error::{self, Error};
 use crate::prepared::{Definable, Prepared};
+use crate::view_tables;
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
 use ladon_space::FieldType;
 use ladon_system_spaces::{INDEX, SEQUENCE, SEQUENCE_DATA, SPACE, SPACE_SEQUENCE, TRUNCATE};
@@ -246,9 +247,13 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
     // Their numbers in names are those of the text.
     let before = table.keys_before_primary;
     let mut all = vec![(primary, "pk", before + 1)];
-    all.extend(table.unique.iter().enumerate().map(|(at, key)| {
-        (key, "unique", at + 1 + usize::from(at >= before))
-    }));
+    all.extend(
+        table
+            .unique
+            .iter()
+            .enumerate()
+            .map(|(at, key)| (key, "unique", at + 1 + usize::from(at >= before))),
+    );
     let mut made: Vec<Vec<(u32, FieldType, bool, u32)>> = Vec::new();
     let mut skipped = 0;
     for (key, prefix, place) in all {
@@ -375,10 +380,7 @@ fn add_checks(
 }
 
 /// ALTER TABLE .. ADD CONSTRAINT .. CHECK.
-fn add_check(
-    table: &Table,
-    (name, check): (&str, &str),
-) -> Result<Definitions, Error> {
+fn add_check(table: &Table, (name, check): (&str, &str)) -> Result<Definitions, Error> {
     if table.columns.iter().any(|column| column.collation != 0) {
         return Err(error::unsupported("CHECK in a table with COLLATE"));
     }
@@ -442,7 +444,8 @@ fn is_named(bytes: &[u8], name: &str) -> bool {
 }
 
 fn named_fields(table: &Table) -> Vec<Named<'_>> {
-    let named = |column: &'_ crate::catalog::Column| (column.kind, column.is_nullable, column.collation);
+    let named =
+        |column: &'_ crate::catalog::Column| (column.kind, column.is_nullable, column.collation);
     table
         .columns
         .iter()
@@ -513,6 +516,23 @@ fn foreign_key(
     Ok(())
 }
 
+/// Names, with a number behind those that were there before.
+fn distinct(names: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        let mut found = name.clone();
+        let mut number = 0;
+        while all.contains(&found) {
+            number += 1;
+            let digits = found.trim_end_matches(|char: char| char.is_ascii_digit());
+            let base = digits.strip_suffix('_').filter(|_| digits.len() < found.len());
+            found = format!("{}_{number}", base.unwrap_or(&found));
+        }
+        all.push(found);
+    }
+    all
+}
+
 fn create_view(
     (name, if_not_exists): (&str, bool),
     columns: &[String],
@@ -523,6 +543,7 @@ fn create_view(
     if schema.table(name)?.is_some() {
         return if if_not_exists { Ok(Definitions::default()) } else { Err(exists(name)) };
     }
+    let columns = distinct(columns);
     let fields: Vec<Named<'_>> = columns
         .iter()
         .zip(kinds)
@@ -611,6 +632,10 @@ fn drop_space(
     if table.view.is_some() != is_view {
         let hint = if is_view { "use DROP TABLE" } else { "use DROP VIEW" };
         let message = format!("Can't drop space '{name}': {hint}");
+        return Err(error::make(error::DROP_SPACE, message));
+    }
+    if schema.views()?.iter().any(|view| view_tables::names(view, name)) {
+        let message = format!("Can't drop space '{name}': other views depend on this space");
         return Err(error::make(error::DROP_SPACE, message));
     }
     let delete = |space: u32, key: &[u32]| Definition::Delete { space, key: numbers(key) };

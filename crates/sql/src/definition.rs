@@ -15,6 +15,11 @@ pub trait Schema: Catalog {
     fn new_space_id(&mut self) -> u32;
     /// The number that a new sequence gets.
     fn new_sequence_id(&mut self) -> u32;
+    /// The texts of all views.
+    ///
+    /// # Errors
+    /// If definitions cannot be read.
+    fn views(&mut self) -> Result<Vec<String>, Error>;
     /// The user's number.
     fn owner(&mut self) -> u32;
     /// The sequence that fills in a field of a space, if it was made for that.

@@ -38,6 +38,7 @@ codes! {
     SQL_UNKNOWN_TOKEN = 185;
     SQL_PARSER_GENERIC = 186;
     SQL_COLUMN_COUNT = 197;
+    HEX_LITERAL_MAX = 189;
     INT_LITERAL_MAX = 190;
     SQL_PARSER_LIMIT = 191;
     FUNC_WRONG_ARG_COUNT = 202;
@@ -120,6 +121,10 @@ pub(crate) fn no_column(name: &str) -> Error {
 
 pub(crate) fn no_field(name: &str, space: &str) -> Error {
     make(NO_SUCH_FIELD_NAME, format!("Field '{name}' was not found in space '{space}' format"))
+}
+
+pub(crate) fn no_pragma(name: &str) -> Error {
+    make(SQL_EXECUTE, format!("Pragma '{name}' does not exist"))
 }
 
 pub(crate) fn no_index(name: &str, space: &str) -> Error {

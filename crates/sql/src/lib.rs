@@ -36,8 +36,9 @@ mod stepwise;
 mod tree;
 mod triggers;
 mod value;
+mod view_tables;
 
-pub use catalog::{Catalog, Column, Index, IndexPart, Table, Trigger, triggers_of};
+pub use catalog::{Catalog, Column, Index, IndexPart, Table, Trigger, triggers_of, view_of};
 pub use changes::{Changes, Done, Stop, Writer, told_of_duplicate};
 pub use checks::{check_definition, tuple_checks};
 pub use compat::compat_document;

@@ -38,6 +38,13 @@ pub(crate) fn slots(ex: &Ex) -> u64 {
     found
 }
 
+/// Whether one of the expressions has a column of its own query.
+pub(crate) fn names_columns<'x>(all: impl Iterator<Item = &'x Ex>) -> bool {
+    let mut is_one = false;
+    all.for_each(|ex| each_place(ex, 0, &mut |place, level| is_one |= place.up == level));
+    is_one
+}
+
 /// Visits all columns in an expression, with how many levels of queries are around each.
 fn each_place(ex: &Ex, level: usize, visit: &mut dyn FnMut(&Place, usize)) {
     let mut all = |list: &mut dyn Iterator<Item = &Ex>| {

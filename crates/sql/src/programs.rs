@@ -20,6 +20,10 @@ pub(crate) struct Programs {
     pub(crate) names: Vec<String>,
     /// Those that are to be bound, with their tables.
     pub(crate) pending: Vec<(usize, Box<CreateTrigger>, Arc<Table>)>,
+    /// How many others fire the one that is being bound, one after the other.
+    pub(crate) depth: usize,
+    /// The same of each program.
+    pub(crate) depths: Vec<usize>,
 }
 
 /// What the text of a trigger says.

@@ -140,9 +140,7 @@ impl Stepwise<'_> {
     fn now(&mut self, changing: &Changing, found: &Found) -> Result<Option<Slot>, Error> {
         match found {
             Found::Row(row) => Ok(Some(Slot::Row(row.clone()))),
-            Found::Key(key) => {
-                Ok(self.writer.find(changing.table.id, 0, key)?.map(Slot::Tuple))
-            }
+            Found::Key(key) => Ok(self.writer.find(changing.table.id, 0, key)?.map(Slot::Tuple)),
         }
     }
 
@@ -170,8 +168,7 @@ impl Stepwise<'_> {
         if policy == OnConflict::Replace && !changing.replaced.is_empty() {
             self.make_room(changing, tuple, policy, done)?;
         }
-        let written =
-            changing.made(policy, Vec::new()).apply_row(change, self.writer, done)?;
+        let written = changing.made(policy, Vec::new()).apply_row(change, self.writer, done)?;
         if let Some(new) = written.and_then(|written| written.new) {
             rows[1] = Slot::Tuple(new);
             self.fire(&changing.triggers, Timing::After, &rows, policy)?;
@@ -221,8 +218,7 @@ impl Stepwise<'_> {
         if self.now(changing, found)?.is_none() {
             return Ok(());
         }
-        let written =
-            changing.made(policy, Vec::new()).apply_row(&change, self.writer, done)?;
+        let written = changing.made(policy, Vec::new()).apply_row(&change, self.writer, done)?;
         if let Some(new) = written.and_then(|written| written.new) {
             rows[1] = Slot::Tuple(new);
             self.fire(&changing.triggers, Timing::After, &rows, policy)?;
@@ -262,12 +258,7 @@ impl Stepwise<'_> {
         })
     }
 
-    fn delete(
-        &mut self,
-        changing: &Changing,
-        found: &Found,
-        done: &mut Done,
-    ) -> Result<(), Stop> {
+    fn delete(&mut self, changing: &Changing, found: &Found, done: &mut Done) -> Result<(), Stop> {
         let policy = changing.on_conflict;
         let Some(old) = self.now(changing, found)? else { return Ok(()) };
         let rows = [old, Slot::Nothing];
@@ -276,8 +267,7 @@ impl Stepwise<'_> {
             return self.fire(&changing.triggers, Timing::InsteadOf, &rows, policy);
         };
         let change = Change::Delete(key.clone());
-        let written =
-            changing.made(policy, Vec::new()).apply_row(&change, self.writer, done)?;
+        let written = changing.made(policy, Vec::new()).apply_row(&change, self.writer, done)?;
         if written.is_some_and(|written| written.old.is_some()) {
             self.fire(&changing.triggers, Timing::After, &rows, policy)?;
         }
@@ -309,12 +299,7 @@ impl Stepwise<'_> {
         Ok(())
     }
 
-    fn program(
-        &mut self,
-        program: &Program,
-        rows: &Rows,
-        policy: OnConflict,
-    ) -> Result<(), Stop> {
+    fn program(&mut self, program: &Program, rows: &Rows, policy: OnConflict) -> Result<(), Stop> {
         self.budget.step()?;
         if let Some(when) = &program.when {
             let around = env(rows);

@@ -129,6 +129,8 @@ pub(crate) struct Group {
     pub(crate) keys: Vec<(Ex, u32)>,
     pub(crate) aggregates: Vec<AggregateCall>,
     pub(crate) having: Option<Ex>,
+    /// A column outside of aggregates is shown, or compared.
+    pub(crate) shows_row: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -36,6 +36,7 @@ impl Binder<'_> {
     pub(crate) fn bind_programs(&mut self) -> Result<Vec<Program>, Error> {
         let mut programs = Vec::new();
         while let Some((at, created, table)) = self.programs.pending.pop() {
+            self.programs.depth = self.programs.depths[at];
             let program = self.bind_program(&created, &table)?;
             if programs.len() <= at {
                 programs.resize_with(at + 1, Program::default);
@@ -70,15 +71,9 @@ impl Binder<'_> {
                 let (query, reads) = self.reading(|binder| binder.query(select))?;
                 ProgramStep::Rows(query, reads)
             }
-            Statement::Insert(insert) => {
-                ProgramStep::Changes(changes::bind_insert(self, insert)?)
-            }
-            Statement::Update(update) => {
-                ProgramStep::Changes(changes::bind_update(self, update)?)
-            }
-            Statement::Delete(delete) => {
-                ProgramStep::Changes(changes::bind_delete(self, delete)?)
-            }
+            Statement::Insert(insert) => ProgramStep::Changes(changes::bind_insert(self, insert)?),
+            Statement::Update(update) => ProgramStep::Changes(changes::bind_update(self, update)?),
+            Statement::Delete(delete) => ProgramStep::Changes(changes::bind_delete(self, delete)?),
             _ => return Err(error::unsupported("this statement in a trigger")),
         })
     }

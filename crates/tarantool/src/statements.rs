@@ -6,9 +6,7 @@ use crate::long_select::{BYTES_MAX, LongSelect, Shape, TUPLES_MAX};
 use crate::session::Session;
 use crate::session_settings;
 use crate::watch::schema_changed;
-use ladon_engine::{
-    ADMIN, Catalog, DefinitionRights, GUEST, NewDefinition, Privilege, SpaceTx,
-};
+use ladon_engine::{ADMIN, Catalog, DefinitionRights, GUEST, NewDefinition, Privilege, SpaceTx};
 use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
 use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};

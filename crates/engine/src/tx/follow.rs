@@ -59,7 +59,8 @@ impl Keyspace {
         let Plan { changes, hashes, locks_all, spaces, definition } = self.plan(record)?;
         if definition.is_some() {
             for Prepared(change, _) in &changes {
-                if let Change::SpacePut { space, .. } | Change::SpaceDelete { space, .. } = *change {
+                if let Change::SpacePut { space, .. } | Change::SpaceDelete { space, .. } = *change
+                {
                     self.follow_definition(space, *change, lsn, scratch, now_ms)?;
                 }
             }

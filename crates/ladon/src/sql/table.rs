@@ -39,8 +39,12 @@ pub fn print(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
             *own = (*own).max(width(text));
         }
     }
-    let names: Vec<String> =
-        answer.columns.iter().zip(&widths).map(|(name, width)| format!(" {name:<width$} ")).collect();
+    let names: Vec<String> = answer
+        .columns
+        .iter()
+        .zip(&widths)
+        .map(|(name, width)| format!(" {name:<width$} "))
+        .collect();
     writeln!(out, "{}", names.join("|").trim_end())?;
     let lines: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
     writeln!(out, "{}", lines.join("+"))?;

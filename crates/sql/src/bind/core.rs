@@ -96,21 +96,22 @@ impl Binder<'_> {
         let aggregates = std::mem::take(&mut self.scope().aggregates);
         let is_grouped = !keys.is_empty() || !aggregates.is_empty();
         if having.is_some() && !is_grouped {
-            return Err(error::execute(
-                "HAVING argument must appear in the GROUP BY clause or be used in an aggregate \
-                 function",
-            ));
+            return Err(having_alone());
         }
         let having = having.map(|(ex, _)| ex);
-        let group = is_grouped.then_some(Group { keys, aggregates, having });
         let mut bound = Core {
-            group,
             collations: outputs.iter().map(|output| output.of.collation).collect(),
             results: results.into_iter().map(|(ex, _)| ex).collect(),
             is_distinct: core.is_distinct,
             sort_keys,
             ..Core::default()
         };
+        let shown = bound.results.iter().chain(&bound.sort_keys).chain(&having);
+        let shows_row = plan::names_columns(shown);
+        if having.is_some() && keys.is_empty() && shows_row {
+            return Err(having_alone());
+        }
+        bound.group = is_grouped.then_some(Group { keys, aggregates, having, shows_row });
         self.plan(&mut bound, items, (filter_terms, conditions), &sorting);
         Ok(Bound { core: bound, outputs, order: sorting, looks_up: 0 })
     }
@@ -311,6 +312,12 @@ impl Binder<'_> {
         }
         Ok((keys, sorting))
     }
+}
+
+fn having_alone() -> Error {
+    error::execute(
+        "HAVING argument must appear in the GROUP BY clause or be used in an aggregate function",
+    )
 }
 
 /// The names of the result's columns, for WHERE, GROUP BY, HAVING and ORDER BY.

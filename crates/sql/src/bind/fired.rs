@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 /// Triggers that one statement may fire, those of other triggers among them.
 const PROGRAMS_MAX: usize = 1_000;
+/// Triggers that fire each other: as in Tarantool.
+const CHAIN_MAX: usize = 30;
 
 impl Binder<'_> {
     /// The triggers that an event fires, the latest first. `set` has the columns that an UPDATE
@@ -46,6 +48,11 @@ impl Binder<'_> {
         if at >= PROGRAMS_MAX {
             return Err(error::limit("The number of triggers", at + 1, PROGRAMS_MAX));
         }
+        if self.programs.depth + 1 >= CHAIN_MAX {
+            let message = "Maximum number of chained trigger activations exceeded.";
+            return Err(error::generic(message));
+        }
+        self.programs.depths.push(self.programs.depth + 1);
         self.programs.names.push(name.to_owned());
         self.programs.pending.push((at, created, Arc::clone(table)));
         Ok(at)

@@ -9,8 +9,8 @@ mod query;
 use crate::ast;
 use crate::catalog::{Catalog, Table};
 use crate::error::{self, Error};
-use crate::tree::{AggregateCall, Ex, Static};
 use crate::programs::Programs;
+use crate::tree::{AggregateCall, Ex, Static};
 use std::sync::Arc;
 
 /// How deep views and queries of WITH may name each other.

@@ -207,7 +207,8 @@ pub(crate) struct Parsed {
 /// Those of the syntax.
 pub(crate) fn parse(text: &[u8]) -> Result<Parsed, Error> {
     let tokens = lexer::tokens(text)?;
-    let mut parser = Parser { text, tokens, at: 0, parameters: Vec::new(), recursion: 0, is_in_trigger: false };
+    let mut parser =
+        Parser { text, tokens, at: 0, parameters: Vec::new(), recursion: 0, is_in_trigger: false };
     while parser.takes_sign(";") {}
     if parser.token().kind == Kind::End {
         let message = "Failed to execute an empty SQL statement";

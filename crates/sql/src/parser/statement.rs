@@ -11,6 +11,10 @@ use crate::lexer::{self, Kind};
 use crate::value::Value;
 use ladon_space::FieldType;
 
+/// The pragmas of Tarantool; which of them work is the matter of `explain.rs`.
+pub(crate) const PRAGMAS: [&str; 5] =
+    ["COLLATION_LIST", "FOREIGN_KEY_LIST", "INDEX_INFO", "INDEX_LIST", "TABLE_INFO"];
+
 impl Parser<'_> {
     pub(super) fn statement(&mut self) -> Result<Statement, Error> {
         if self.takes("EXPLAIN") {
@@ -287,7 +291,7 @@ impl Parser<'_> {
         self.expect_sign("(")?;
         let first = self.at;
         self.expr()?;
-        let text = self.text_since(first);
+        let text = on_one_line(&self.text_since(first));
         self.expect_sign(")")?;
         Ok(text)
     }
@@ -539,8 +543,10 @@ impl Parser<'_> {
                 index = Some(self.name()?);
             }
             self.expect_sign(")")?;
+        } else if self.is_sign("=") && PRAGMAS.contains(&&name[..]) {
+            return Err(self.unexpected());
         } else if self.is_sign("=") {
-            return Err(error::unsupported("PRAGMA with a value; SET SESSION works"));
+            return Err(error::no_pragma(&name));
         }
         Ok(Statement::Pragma { name, value, index })
     }
@@ -555,6 +561,27 @@ impl Parser<'_> {
             _ => Err(self.unexpected()),
         }
     }
+}
+
+/// A text whose blanks outside of quotes are single ones.
+fn on_one_line(text: &str) -> String {
+    let mut out = String::new();
+    let mut quote = None;
+    for char in text.chars() {
+        match quote {
+            Some(open) if open == char => quote = None,
+            None if matches!(char, '\'' | '"') => quote = Some(char),
+            None if char.is_ascii_whitespace() => {
+                if !out.ends_with(' ') {
+                    out.push(' ');
+                }
+                continue;
+            }
+            _ => {}
+        }
+        out.push(char);
+    }
+    out
 }
 
 /// The text of a check as a query over nothing, and of a default: for whoever reads them again.

@@ -6,7 +6,10 @@ use crate::memory::Memory;
 fn rows_obey_checks() {
     let mut memory = Memory::default();
     for (text, expected) in [
-        ("CREATE TABLE t (id INT PRIMARY KEY, n INT CHECK (n > 1), CONSTRAINT c CHECK (n < id))", "defined"),
+        (
+            "CREATE TABLE t (id INT PRIMARY KEY, n INT CHECK (n > 1), CONSTRAINT c CHECK (n < id))",
+            "defined",
+        ),
         ("INSERT INTO t VALUES (5, 1)", "196 Check constraint failed 'ck_unnamed_T_1': n > 1"),
         ("INSERT INTO t VALUES (5, 5)", "196 Check constraint failed 'C': n < id"),
         ("INSERT OR IGNORE INTO t VALUES (5, 5)", "changed 0"),
@@ -35,10 +38,22 @@ fn rows_obey_checks() {
 fn checks_are_about_their_tuple() {
     let mut memory = Memory::default();
     for (check, expected) in [
-        ("id < (SELECT 1)", "195 Failed to create check constraint 'ck_unnamed_T_1': Subqueries are prohibited in a ck constraint definition"),
-        ("z < 1", "195 Failed to create check constraint 'ck_unnamed_T_1': Can’t resolve field 'Z'"),
-        ("count(id) < 1", "195 Failed to create check constraint 'ck_unnamed_T_1': misuse of aggregate function COUNT()"),
-        ("random() < 1", "195 Failed to create check constraint 'ck_unnamed_T_1': SQL of Ladon does not support RANDOM() in CHECK"),
+        (
+            "id < (SELECT 1)",
+            "195 Failed to create check constraint 'ck_unnamed_T_1': Subqueries are prohibited in a ck constraint definition",
+        ),
+        (
+            "z < 1",
+            "195 Failed to create check constraint 'ck_unnamed_T_1': Can’t resolve field 'Z'",
+        ),
+        (
+            "count(id) < 1",
+            "195 Failed to create check constraint 'ck_unnamed_T_1': misuse of aggregate function COUNT()",
+        ),
+        (
+            "random() < 1",
+            "195 Failed to create check constraint 'ck_unnamed_T_1': SQL of Ladon does not support RANDOM() in CHECK",
+        ),
     ] {
         let text = format!("CREATE TABLE t (id INT PRIMARY KEY, CHECK ({check}))");
         assert_eq!(memory.run(&text), expected, "{text}");

@@ -4,7 +4,7 @@ use ladon_msgpack::{self as msgpack, write};
 use ladon_space::{BoxError, Collation, IndexDef, Space, SpaceDef, Statement, Tuple, Written};
 use ladon_sql::{
     Action, Budget, Catalog, Definition, Prepared, Schema, Session, Spaces, Table, Value, Writer,
-    check_definition, prepare, triggers_of, tuple_checks,
+    check_definition, prepare, triggers_of, tuple_checks, view_of,
 };
 use std::sync::Arc;
 
@@ -32,9 +32,10 @@ impl Catalog for Memory {
     }
 
     fn trigger_table(&mut self, trigger: &str) -> Result<Option<String>, BoxError> {
-        let found = self.spaces.iter().find(|held| {
-            triggers_of(&held.definition).iter().any(|known| known.name == trigger)
-        });
+        let found = self
+            .spaces
+            .iter()
+            .find(|held| triggers_of(&held.definition).iter().any(|known| known.name == trigger));
         Ok(found.map(|held| held.space.def().name.clone()))
     }
 
@@ -56,6 +57,10 @@ impl Schema for Memory {
 
     fn new_sequence_id(&mut self) -> u32 {
         1
+    }
+
+    fn views(&mut self) -> Result<Vec<String>, BoxError> {
+        Ok(self.spaces.iter().filter_map(|held| view_of(&held.definition)).collect())
     }
 
     fn owner(&mut self) -> u32 {

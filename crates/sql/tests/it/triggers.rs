@@ -46,14 +46,18 @@ fn rows_fire_before_and_after() {
 
 #[test]
 fn updates_see_both_rows_and_only_their_columns() {
-    let on_n = format!("CREATE TRIGGER a AFTER UPDATE OF n ON t FOR EACH ROW WHEN old.n <> new.n {NOTES}");
+    let on_n =
+        format!("CREATE TRIGGER a AFTER UPDATE OF n ON t FOR EACH ROW WHEN old.n <> new.n {NOTES}");
     check(&[
         (&on_n, "defined"),
         ("INSERT INTO t VALUES (1, 5, 1), (2, 6, 2)", "changed 2"),
         ("UPDATE t SET u = u + 10", "changed 2"),
         ("UPDATE t SET n = 6", "changed 2"),
         ("SELECT * FROM log", "0 \"x\" 6"),
-        ("CREATE TRIGGER d BEFORE DELETE ON t FOR EACH ROW BEGIN DELETE FROM log WHERE n = old.n; END", "defined"),
+        (
+            "CREATE TRIGGER d BEFORE DELETE ON t FOR EACH ROW BEGIN DELETE FROM log WHERE n = old.n; END",
+            "defined",
+        ),
         ("DELETE FROM t WHERE id = 1", "changed 1"),
         ("SELECT count(*) FROM log", "0"),
         // OLD is not there, nor is NEW of a DELETE.

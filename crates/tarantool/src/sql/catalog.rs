@@ -125,6 +125,15 @@ impl Schema for Seen<'_, '_, '_> {
         most.ok().flatten().and_then(|id| u32::try_from(id).ok()).unwrap_or(0) + 1
     }
 
+    fn views(&mut self) -> Result<Vec<String>, BoxError> {
+        let (found, changed) = self.0.catalog.read(system::SPACE, |space| {
+            let all = space.select(0, IteratorType::All, &[0x90], 0, u64::MAX, None)?;
+            Ok(all.filter_map(|tuple| ladon_sql::view_of(tuple.bytes())).collect())
+        });
+        self.0.depends = self.0.depends.max(changed);
+        found
+    }
+
     fn owner(&mut self) -> u32 {
         self.0.session.user()
     }

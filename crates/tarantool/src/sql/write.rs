@@ -292,17 +292,12 @@ impl Running<'_, '_> {
     }
 
     /// Changes the session's settings.
-    fn change_settings(
-        &mut self,
-        prepared: &Prepared,
-        values: &[Value],
-    ) -> Result<Done, Ended> {
+    fn change_settings(&mut self, prepared: &Prepared, values: &[Value]) -> Result<Done, Ended> {
         let session = self.sql_session();
         let copies = self.copies(prepared.spaces())?;
         let borrowed: Vec<&Space> = copies.iter().collect();
-        let changes =
-            changes(prepared, &borrowed, values, session, &budget(STEPWISE_STEPS_MAX))
-                .map_err(told_too_long)?;
+        let changes = changes(prepared, &borrowed, values, session, &budget(STEPWISE_STEPS_MAX))
+            .map_err(told_too_long)?;
         changes.apply(&mut OnSettings(self)).map_err(|stop| stop.error.into())
     }
 
