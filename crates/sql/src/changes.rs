@@ -271,6 +271,9 @@ fn update_how(
     for (names, expr) in &update.assignments {
         for name in names {
             let field = table.column(name).ok_or_else(|| error::no_field(name, &table.name))?;
+            if fields.contains(&field) {
+                return Err(error::generic(format!("set id list: duplicate column name {name}")));
+            }
             fields.push(field);
         }
         match expr {

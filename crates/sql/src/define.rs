@@ -1,6 +1,6 @@
 //! CREATE, ALTER, DROP and TRUNCATE: tuples of the system spaces, as Tarantool 2.6 makes them.
 
-use crate::ast::{CreateTable, ForeignDef, KeyDef, Statement};
+use crate::ast::{ColumnDef, CreateTable, Expr, ForeignDef, KeyDef, Statement};
 use crate::catalog::Table;
 use crate::checks;
 use crate::define_trigger;
@@ -223,6 +223,7 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
             Some(name) => collation(schema, name)?,
             None => 0,
         };
+        check_default(name, column)?;
         fields.push(Named {
             name: &column.name,
             kind: column.kind,
@@ -274,6 +275,25 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
         steps.extend(autoincrement(id, owner, name, field as u32, schema));
     }
     Ok(Definitions { steps, count: 1 })
+}
+
+/// Checks that a default does not depend on a row.
+fn check_default(table: &str, column: &ColumnDef) -> Result<(), Error> {
+    let Some((default, _)) = &column.default else { return Ok(()) };
+    let mut is_constant = true;
+    default.each(&mut |part| {
+        is_constant &= !matches!(
+            part,
+            Expr::Column(..) | Expr::Select(_) | Expr::Exists(_) | Expr::InSelect(..)
+        );
+    });
+    match is_constant {
+        true => Ok(()),
+        false => {
+            let why = format!("default value of column '{}' is not constant", column.name);
+            Err(cannot_create(table, &why))
+        }
+    }
 }
 
 /// What a tuple of `_space` is made of.

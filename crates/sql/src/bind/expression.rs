@@ -400,6 +400,11 @@ impl Binder<'_> {
         {
             return Ok((Ex::Value(Value::text(of.kind.name())), Static::of(kind)));
         }
+        if name == "POSITION"
+            && let [(_, a), (_, b)] = &arguments[..]
+        {
+            collation_of(*a, *b)?;
+        }
         let collation = arguments.iter().map(|(_, of)| of.collation).find(|id| *id != 0);
         let how = Comparison { is_numeric: false, collation: collation.unwrap_or(0) };
         let arguments = arguments.into_iter().map(|(ex, _)| ex).collect();

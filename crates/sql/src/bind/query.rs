@@ -150,6 +150,11 @@ impl Binder<'_> {
         if first == 0 {
             return Err(error::generic(format!("circular reference: {name}")));
         }
+        let is_twice = |(_, core): &(Option<Compound>, ast::Core)| count(name, &core.from) > 1;
+        if select.cores.iter().any(is_twice) {
+            let message = format!("multiple references to recursive table: {name}");
+            return Err(error::generic(message));
+        }
         let compounds = select.cores[first..].iter().map(|(compound, _)| *compound);
         let is_distinct = match compounds.clone().next().flatten() {
             Some(Compound::UnionAll) => false,
@@ -225,15 +230,16 @@ pub(super) fn is_same(a: &Expr, b: &Expr) -> bool {
 
 /// The first core that names the query itself.
 fn first_recursive(name: &str, select: &ast::Select) -> Option<usize> {
-    select.cores.iter().position(|(_, core)| names(name, &core.from))
+    select.cores.iter().position(|(_, core)| count(name, &core.from) > 0)
 }
 
-fn names(name: &str, from: &[ast::From]) -> bool {
-    from.iter().any(|one| match &one.source {
-        Written::Table(table) => table == name,
-        Written::Joined(inner) => names(name, inner),
-        Written::Select(_) => false,
-    })
+fn count(name: &str, from: &[ast::From]) -> usize {
+    let of = |one: &ast::From| match &one.source {
+        Written::Table(table) => usize::from(table == name),
+        Written::Joined(inner) => count(name, inner),
+        Written::Select(_) => 0,
+    };
+    from.iter().map(of).sum()
 }
 
 /// The place that a number in ORDER BY or GROUP BY means.

@@ -194,6 +194,10 @@ const RESERVED: &[&str] = &[
     "WITH",
 ];
 
+/// Reserved words at whose end Tarantool's parser finds them in the place of a name.
+const LATE: [&str; 8] =
+    ["BINARY", "CHARACTER", "END", "MATCH", "RELEASE", "RENAME", "REPLACE", "SMALLINT"];
+
 /// A parsed text.
 pub(crate) struct Parsed {
     pub(crate) statement: Statement,
@@ -327,6 +331,9 @@ impl Parser<'_> {
         let name = match token.kind {
             Kind::Quoted => text_of(&lexer::unquoted(bytes)),
             Kind::Word if !is_reserved(bytes) => text_of(bytes).to_uppercase(),
+            Kind::Word if LATE.iter().any(|word| self.is_word(word)) && self.at > 1 => {
+                return Err(error::reserved(self.text, token.end, bytes));
+            }
             _ => return Err(self.unexpected()),
         };
         self.step();

@@ -1,7 +1,7 @@
 //! Statements that are no queries.
 
 use super::expression::kind_named;
-use super::{Parser, check_columns, text_of};
+use super::{COLUMNS_MAX, Parser, check_columns, text_of};
 use crate::ast::{
     ColumnDef, Core, CreateTable, Delete, Expr, ForeignDef, Insert, KeyDef, OnConflict, Select,
     Statement, Update,
@@ -259,7 +259,15 @@ impl Parser<'_> {
             if !self.table_constraint(&mut table)? {
                 self.column(&mut table)?;
             }
-            check_columns(table.columns.len())?;
+            let count = table.columns.len();
+            if count > COLUMNS_MAX {
+                let message = format!(
+                    "Failed to create space '{}': space column count {count} exceeds the limit \
+                     ({COLUMNS_MAX})",
+                    table.name
+                );
+                return Err(error::make(error::CREATE_SPACE, message));
+            }
             if !self.takes_sign(",") {
                 break;
             }
