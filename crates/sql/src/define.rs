@@ -271,7 +271,8 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
         made.push(parts);
     }
     if let Some(column) = &table.autoincrement {
-        let field = fields.iter().position(|field| field.name == *column).unwrap_or_default();
+        let field = fields.iter().position(|field| field.name == *column);
+        let field = field.ok_or_else(|| error::no_column(column))?;
         steps.extend(autoincrement(id, owner, name, field as u32, schema));
     }
     Ok(Definitions { steps, count: 1 })

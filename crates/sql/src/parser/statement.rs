@@ -361,7 +361,7 @@ impl Parser<'_> {
                 collation = Some(self.name()?);
             }
             if self.takes("AUTOINCREMENT") {
-                table.autoincrement = Some(name.clone());
+                self.numbers_itself(table, name.clone())?;
             }
             if !self.takes("DESC") {
                 self.takes("ASC");
@@ -374,6 +374,18 @@ impl Parser<'_> {
         }
         self.expect_sign(")")?;
         Ok(columns)
+    }
+
+    /// Notes the column that numbers itself; AUTOINCREMENT is behind.
+    fn numbers_itself(&self, table: &mut CreateTable, column: String) -> Result<(), Error> {
+        if table.autoincrement.replace(column).is_some() {
+            let (line, position) = error::place(self.text, self.token().start);
+            return Err(error::generic(format!(
+                "Syntax error at line {line} at or near position {position}: table must feature at \
+                 most one AUTOINCREMENT field"
+            )));
+        }
+        Ok(())
     }
 
     fn references(
@@ -432,13 +444,15 @@ impl Parser<'_> {
                 () if self.takes_all(&["PRIMARY", "KEY"]) => {
                     self.takes("ASC");
                     if self.takes("AUTOINCREMENT") {
-                        table.autoincrement = Some(table.columns[at].name.clone());
+                        let column = table.columns[at].name.clone();
+                        self.numbers_itself(table, column)?;
                     }
                     let columns = own(table);
                     Self::one_primary(table, KeyDef { name, columns })?;
                 }
                 () if self.takes("AUTOINCREMENT") => {
-                    table.autoincrement = Some(table.columns[at].name.clone());
+                    let column = table.columns[at].name.clone();
+                    self.numbers_itself(table, column)?;
                 }
                 () if self.takes("UNIQUE") => {
                     let columns = own(table);

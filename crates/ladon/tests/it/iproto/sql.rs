@@ -233,6 +233,10 @@ fn a_table_is_created_whole_or_not_at_all() {
     }
 }
 
+fn replace(tuple: &[u8]) -> Request<'_> {
+    Request::Replace(Put { space: SpaceRef::Id(FIRST), tuple })
+}
+
 #[test]
 fn checks_hold_for_every_writer_and_after_a_start() {
     let node = Node::new("fsync");
@@ -244,12 +248,11 @@ fn checks_hold_for_every_writer_and_after_a_start() {
     server.kill().expect("killed");
     let mut server = node.start();
     let mut admin = node.admin();
-    let put = |tuple| Request::Replace(Put { space: SpaceRef::Id(FIRST), tuple });
-    let refused = admin.ask(&put(&row(1, 10))).expect_err("10 is too much");
+    let refused = admin.ask(&replace(&row(1, 10))).expect_err("10 is too much");
     assert_eq!(refused, (196, "Check constraint failed 'SMALL': n < 10".to_owned()));
-    admin.ask(&put(&row(1, 8))).expect("8 is not");
+    admin.ask(&replace(&row(1, 8))).expect("8 is not");
     must(&mut admin, "ALTER TABLE t DROP CONSTRAINT small");
-    admin.ask(&put(&row(1, 10))).expect("nothing forbids it");
+    admin.ask(&replace(&row(1, 10))).expect("nothing forbids it");
     server.kill().expect("killed");
 }
 
