@@ -1,29 +1,20 @@
 //! CREATE, ALTER, DROP and TRUNCATE: tuples of the system spaces, as Tarantool 2.6 makes them.
 
-use crate::ast::{ColumnDef, CreateTable, Expr, ForeignDef, KeyDef, Statement};
+use crate::ast::{ColumnDef, CreateTable, Expr, KeyDef, Statement};
 use crate::catalog::Table;
-use crate::checks;
+use crate::constraints::{
+    add_check, add_checks, add_foreign, drop_constraint, foreign_keys, named_fields,
+};
 use crate::define_trigger;
 use crate::definition::{
-    Definition, Definitions, Schema, existing, map_pairs, numbers, option_of, with_field,
-    with_option,
+    Definition, Definitions, Named, Schema, existing, numbers, one, text, with_field,
 };
 use crate::error::{self, Error};
 use crate::prepared::{Definable, Prepared};
 use crate::view_tables;
-use ladon_msgpack::{self as msgpack, Value as Packed, write};
+use ladon_msgpack::write;
 use ladon_space::FieldType;
 use ladon_system_spaces::{INDEX, SEQUENCE, SEQUENCE_DATA, SPACE, SPACE_SEQUENCE, TRUNCATE};
-use std::sync::Arc;
-
-/// The option with a table's checks.
-const CHECKS: &str = "sql_checks";
-/// The option with a table's foreign keys.
-const FOREIGN_KEYS: &str = "foreign_key";
-
-fn one(step: Definition, count: u64) -> Definitions {
-    Definitions { steps: vec![step], count }
-}
 
 impl Definable<'_> {
     /// The tuples that the statement means.
@@ -99,20 +90,6 @@ fn exists(name: &str) -> Error {
 
 fn cannot_create(name: &str, why: &str) -> Error {
     error::make(error::CREATE_SPACE, format!("Failed to create space '{name}': {why}"))
-}
-
-/// A part of an index, or a field of a format.
-struct Named<'n> {
-    name: &'n str,
-    kind: FieldType,
-    is_nullable: bool,
-    collation: u32,
-    default: Option<&'n str>,
-}
-
-fn text(out: &mut Vec<u8>, name: &str, value: &str) {
-    write::str(out, name.as_bytes());
-    write::str(out, value.as_bytes());
 }
 
 fn nullable(out: &mut Vec<u8>, is_nullable: bool) {
@@ -245,6 +222,23 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
         format: &format(&fields),
         count: fields.len(),
     })];
+    add_keys(&mut steps, (table, primary, id), &fields, schema)?;
+    if let Some(column) = &table.autoincrement {
+        let field = fields.iter().position(|field| field.name == *column);
+        let field = field.ok_or_else(|| error::no_column(column))?;
+        steps.extend(autoincrement(id, owner, name, field as u32, schema));
+    }
+    Ok(Definitions { steps, count: 1 })
+}
+
+/// Adds the indexes of a table's keys.
+fn add_keys(
+    steps: &mut Vec<Definition>,
+    (table, primary, id): (&CreateTable, &KeyDef, u32),
+    fields: &[Named<'_>],
+    schema: &mut dyn Schema,
+) -> Result<(), Error> {
+    let name = &table.name[..];
     // Their numbers in names are those of the text.
     let before = table.keys_before_primary;
     let mut all = vec![(primary, "pk", before + 1)];
@@ -258,7 +252,7 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
     let mut made: Vec<Vec<(u32, FieldType, bool, u32)>> = Vec::new();
     let mut skipped = 0;
     for (key, prefix, place) in all {
-        let parts = parts(key, (name, &fields), schema)?;
+        let parts = parts(key, (name, fields), schema)?;
         // The same columns again need no index of their own.
         if key.name.is_none() && made.contains(&parts) {
             skipped += 1;
@@ -270,12 +264,7 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
         steps.push(index((id, number, &index_name), true, &parts));
         made.push(parts);
     }
-    if let Some(column) = &table.autoincrement {
-        let field = fields.iter().position(|field| field.name == *column);
-        let field = field.ok_or_else(|| error::no_column(column))?;
-        steps.extend(autoincrement(id, owner, name, field as u32, schema));
-    }
-    Ok(Definitions { steps, count: 1 })
+    Ok(())
 }
 
 /// Checks that a default does not depend on a row.
@@ -348,193 +337,6 @@ fn autoincrement(
         Definition::Insert { space: SEQUENCE, tuple: sequence, key: numbers(&[id]) },
         Definition::Insert { space: SPACE_SEQUENCE, tuple: filler, key: numbers(&[space]) },
     ]
-}
-
-/// The options of a space with foreign keys, as 2.11 has them.
-fn foreign_keys(
-    table: &CreateTable,
-    id: u32,
-    fields: &[Named<'_>],
-    schema: &mut dyn Schema,
-) -> Result<Vec<u8>, Error> {
-    let mut options = Vec::new();
-    let count = u32::from(!table.foreign.is_empty()) + u32::from(!table.checks.is_empty());
-    write::map(&mut options, count);
-    if table.foreign.is_empty() {
-        return Ok(options);
-    }
-    write::str(&mut options, b"foreign_key");
-    write::map(&mut options, table.foreign.len() as u32);
-    for (at, key) in table.foreign.iter().enumerate() {
-        let unnamed = format!("fk_unnamed_{}_{}", table.name, at + 1);
-        let name = key.name.clone().unwrap_or(unnamed);
-        foreign_key(&mut options, (&name, key), (table, id, fields), schema)?;
-    }
-    Ok(options)
-}
-
-/// Appends the option of a table's checks to its others, if it has some.
-fn add_checks(
-    options: &mut Vec<u8>,
-    table: &CreateTable,
-    has_collations: bool,
-) -> Result<(), Error> {
-    if table.checks.is_empty() {
-        return Ok(());
-    }
-    if has_collations {
-        return Err(error::unsupported("CHECK in a table with COLLATE"));
-    }
-    write::str(options, CHECKS.as_bytes());
-    write::map(options, table.checks.len() as u32);
-    let mut names = Vec::new();
-    for (at, (name, check)) in table.checks.iter().enumerate() {
-        let unnamed = format!("ck_unnamed_{}_{}", table.name, at + 1);
-        let name = name.clone().unwrap_or(unnamed);
-        if names.contains(&name) {
-            return Err(checks::exists(&name, &table.name));
-        }
-        text(options, &name, check);
-        names.push(name);
-    }
-    Ok(())
-}
-
-/// ALTER TABLE .. ADD CONSTRAINT .. CHECK.
-fn add_check(table: &Table, (name, check): (&str, &str)) -> Result<Definitions, Error> {
-    if table.columns.iter().any(|column| column.collation != 0) {
-        return Err(error::unsupported("CHECK in a table with COLLATE"));
-    }
-    let option = option_of(&table.definition, CHECKS);
-    let all = option.map(map_pairs).unwrap_or_default();
-    if all.iter().any(|(known, _)| is_named(known, name)) {
-        return Err(checks::exists(name, &table.name));
-    }
-    let mut value = pairs_packed(&all, 1);
-    text(&mut value, name, check);
-    Ok(with_space_option(table, CHECKS, Some(&value)))
-}
-
-/// ALTER TABLE .. ADD CONSTRAINT .. FOREIGN KEY.
-fn add_foreign(
-    table: &Table,
-    foreign: &ForeignDef,
-    schema: &mut dyn Schema,
-) -> Result<Definitions, Error> {
-    let name = foreign.name.clone().unwrap_or_default();
-    let option = option_of(&table.definition, FOREIGN_KEYS);
-    let all = option.map(map_pairs).unwrap_or_default();
-    if all.iter().any(|(known, _)| is_named(known, &name)) {
-        let message =
-            format!("FOREIGN KEY constraint '{name}' already exists in space '{}'", table.name);
-        return Err(error::make(ladon_space::ErrorCode(170), message));
-    }
-    let fields = named_fields(table);
-    let primary = table.indexes.first().map(|index| KeyDef {
-        name: None,
-        columns: index
-            .parts
-            .iter()
-            .filter_map(|part| Some((table.columns.get(part.field? as usize)?.name.clone(), None)))
-            .collect(),
-    });
-    let own = CreateTable { name: table.name.clone(), primary, ..CreateTable::default() };
-    let mut value = pairs_packed(&all, 1);
-    foreign_key(&mut value, (&name, foreign), (&own, table.id, &fields), schema)?;
-    Ok(with_space_option(table, FOREIGN_KEYS, Some(&value)))
-}
-
-fn with_space_option(table: &Table, option: &str, value: Option<&[u8]>) -> Definitions {
-    let tuple = with_option(&table.definition, option, value);
-    one(Definition::Replace { space: SPACE, tuple }, 1)
-}
-
-/// A map of pairs and of so many that are to follow.
-fn pairs_packed(pairs: &[(&[u8], &[u8])], more: usize) -> Vec<u8> {
-    let mut out = Vec::new();
-    write::map(&mut out, (pairs.len() + more) as u32);
-    for (name, value) in pairs {
-        out.extend_from_slice(name);
-        out.extend_from_slice(value);
-    }
-    out
-}
-
-fn is_named(bytes: &[u8], name: &str) -> bool {
-    matches!(msgpack::read(&mut { bytes }), Ok(Packed::Str(it)) if it == name.as_bytes())
-}
-
-fn named_fields(table: &Table) -> Vec<Named<'_>> {
-    let named =
-        |column: &'_ crate::catalog::Column| (column.kind, column.is_nullable, column.collation);
-    table
-        .columns
-        .iter()
-        .map(|column| {
-            let (kind, is_nullable, collation) = named(column);
-            Named { name: &column.name, kind, is_nullable, collation, default: None }
-        })
-        .collect()
-}
-
-fn foreign_key(
-    options: &mut Vec<u8>,
-    (name, key): (&str, &ForeignDef),
-    (table, _, fields): (&CreateTable, u32, &[Named<'_>]),
-    schema: &mut dyn Schema,
-) -> Result<(), Error> {
-    let refused = |why: &str| {
-        let message = format!("Failed to create foreign key constraint '{name}': {why}");
-        error::make(ladon_space::ErrorCode(173), message)
-    };
-    let is_own = key.parent == table.name;
-    let parent = if is_own { None } else { Some(existing(schema, &key.parent)?) };
-    let primary = |parent: &Option<Arc<Table>>| -> Vec<String> {
-        match parent {
-            None => {
-                table.primary.iter().flat_map(|it| &it.columns).map(|it| it.0.clone()).collect()
-            }
-            Some(parent) => {
-                let parts = parent.indexes.first().map(|it| &it.parts[..]).unwrap_or_default();
-                let fields = parts.iter().filter_map(|part| part.field);
-                fields
-                    .filter_map(|it| Some(parent.columns.get(it as usize)?.name.clone()))
-                    .collect()
-            }
-        }
-    };
-    let foreign = match key.parent_columns.is_empty() {
-        true => primary(&parent),
-        false => key.parent_columns.clone(),
-    };
-    if foreign.len() != key.columns.len() {
-        return Err(refused(
-            "number of columns in foreign key does not match the number of columns in the primary \
-             index of referenced table",
-        ));
-    }
-    let unknown =
-        |column: &str| refused(&format!("unknown column {column} in foreign key definition"));
-    write::str(options, name.as_bytes());
-    write::map(options, 2);
-    write::str(options, b"space");
-    write::uint(options, parent.as_ref().map_or(0, |parent| parent.id).into());
-    write::str(options, b"field");
-    write::map(options, foreign.len() as u32);
-    for (local, foreign) in key.columns.iter().zip(&foreign) {
-        let own = |name: &str| fields.iter().position(|field| field.name == name);
-        let local_at = own(local).ok_or_else(|| unknown(local))?;
-        let found = match &parent {
-            None => own(foreign),
-            Some(parent) => parent.column(foreign),
-        };
-        let foreign_at = found.ok_or_else(|| {
-            refused(&format!("foreign key refers to nonexistent field {foreign}"))
-        })?;
-        write::uint(options, local_at as u64);
-        write::uint(options, foreign_at as u64);
-    }
-    Ok(())
 }
 
 /// Names, with a number behind those that were there before.
@@ -655,7 +457,7 @@ fn drop_space(
         let message = format!("Can't drop space '{name}': {hint}");
         return Err(error::make(error::DROP_SPACE, message));
     }
-    if schema.views()?.iter().any(|view| view_tables::names(view, name)) {
+    if schema.views_before_drop(table.id)?.iter().any(|view| view_tables::names(view, name)) {
         let message = format!("Can't drop space '{name}': other views depend on this space");
         return Err(error::make(error::DROP_SPACE, message));
     }
@@ -686,24 +488,4 @@ fn rename(from: &str, to: &str, schema: &mut dyn Schema) -> Result<Definitions, 
     write::str(&mut name, to.as_bytes());
     let tuple = with_field(&table.definition, NAME, &name);
     Ok(one(Definition::Replace { space: SPACE, tuple }, 0))
-}
-
-fn drop_constraint(table: &str, name: &str, schema: &mut dyn Schema) -> Result<Definitions, Error> {
-    let table = existing(schema, table)?;
-    if let Some(index) = table.indexes.iter().find(|index| index.name == name) {
-        let key = numbers(&[table.id, index.id]);
-        return Ok(one(Definition::Delete { space: INDEX, key }, 1));
-    }
-    for option in [FOREIGN_KEYS, CHECKS] {
-        let all = option_of(&table.definition, option).map(map_pairs).unwrap_or_default();
-        let mut left = all.clone();
-        left.retain(|(known, _)| !is_named(known, name));
-        if left.len() < all.len() {
-            let value = pairs_packed(&left, 0);
-            let value = (!left.is_empty()).then_some(&value[..]);
-            return Ok(with_space_option(&table, option, value));
-        }
-    }
-    let message = format!("Constraint '{name}' does not exist in space '{}'", table.name);
-    Err(error::make(ladon_space::ErrorCode(169), message))
 }

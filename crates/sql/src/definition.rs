@@ -3,6 +3,7 @@
 use crate::catalog::{Catalog, Table};
 use crate::error::{self, Error};
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
+use ladon_space::FieldType;
 use ladon_space::fields::Fields;
 use std::sync::Arc;
 
@@ -15,11 +16,12 @@ pub trait Schema: Catalog {
     fn new_space_id(&mut self) -> u32;
     /// The number that a new sequence gets.
     fn new_sequence_id(&mut self) -> u32;
-    /// The texts of all views.
+    /// The texts of all views that keep a table from being dropped; none, if the user may not drop
+    /// it: that is what the error is to say.
     ///
     /// # Errors
     /// If definitions cannot be read.
-    fn views(&mut self) -> Result<Vec<String>, Error>;
+    fn views_before_drop(&mut self, table: u32) -> Result<Vec<String>, Error>;
     /// The user's number.
     fn owner(&mut self) -> u32;
     /// The sequence that fills in a field of a space, if it was made for that.
@@ -130,4 +132,22 @@ pub(crate) fn map_pairs(mut map: &[u8]) -> Vec<(&[u8], &[u8])> {
         }
     }
     pairs
+}
+
+/// A part of an index, or a field of a format.
+pub(crate) struct Named<'n> {
+    pub(crate) name: &'n str,
+    pub(crate) kind: FieldType,
+    pub(crate) is_nullable: bool,
+    pub(crate) collation: u32,
+    pub(crate) default: Option<&'n str>,
+}
+
+pub(crate) fn text(out: &mut Vec<u8>, name: &str, value: &str) {
+    write::str(out, name.as_bytes());
+    write::str(out, value.as_bytes());
+}
+
+pub(crate) fn one(step: Definition, count: u64) -> Definitions {
+    Definitions { steps: vec![step], count }
 }

@@ -17,6 +17,7 @@ mod catalog;
 mod changes;
 mod checks;
 mod compat;
+mod constraints;
 mod convert;
 mod define;
 mod define_trigger;

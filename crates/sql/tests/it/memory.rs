@@ -59,7 +59,7 @@ impl Schema for Memory {
         1
     }
 
-    fn views(&mut self) -> Result<Vec<String>, BoxError> {
+    fn views_before_drop(&mut self, _: u32) -> Result<Vec<String>, BoxError> {
         Ok(self.spaces.iter().filter_map(|held| view_of(&held.definition)).collect())
     }
 

@@ -2,6 +2,7 @@
 
 use crate::session_settings;
 use crate::statements::Running;
+use ladon_engine::{DefinitionRights as _, Privilege, RightsObject};
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
 use ladon_space::fields::Fields;
 use ladon_space::{BoxError, Collation, IteratorType, Space};
@@ -125,7 +126,14 @@ impl Schema for Seen<'_, '_, '_> {
         most.ok().flatten().and_then(|id| u32::try_from(id).ok()).unwrap_or(0) + 1
     }
 
-    fn views(&mut self) -> Result<Vec<String>, BoxError> {
+    fn views_before_drop(&mut self, table: u32) -> Result<Vec<String>, BoxError> {
+        let (def, _) = self.0.catalog.read(table, |space| Ok(space.def().clone()));
+        // A view of the system, which nobody drops.
+        let Ok(def) = def else { return Ok(Vec::new()) };
+        let object = RightsObject::space(def.id, &def.name, def.owner);
+        if self.0.rights()?.check_definition(&object, Privilege::DROP).is_err() {
+            return Ok(Vec::new());
+        }
         let (found, changed) = self.0.catalog.read(system::SPACE, |space| {
             let all = space.select(0, IteratorType::All, &[0x90], 0, u64::MAX, None)?;
             Ok(all.filter_map(|tuple| ladon_sql::view_of(tuple.bytes())).collect())

@@ -178,10 +178,12 @@ fn a_long_query_lets_others_pass_and_ends_with_its_client() {
 /// Copies a stopped node's files, with the log cut to a length.
 fn cut_copy(node: &Node, length: u64) -> Node {
     let copy = Node::new("everysec");
-    for entry in std::fs::read_dir(node.dir.path()).expect("a folder") {
+    let folder = copy.dir.path().join("data");
+    std::fs::create_dir(&folder).expect("a folder");
+    for entry in std::fs::read_dir(node.dir.path().join("data")).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name");
-        std::fs::copy(&path, copy.dir.path().join(name)).expect("copied");
+        std::fs::copy(&path, folder.join(name)).expect("copied");
     }
     let log = std::fs::OpenOptions::new().write(true).open(log_of(&copy)).expect("the log");
     log.set_len(length).expect("cut");
@@ -189,7 +191,7 @@ fn cut_copy(node: &Node, length: u64) -> Node {
 }
 
 fn log_of(node: &Node) -> std::path::PathBuf {
-    node.dir.path().join("00000000000000000000.log")
+    node.dir.path().join("data/00000000000000000000.log")
 }
 
 #[test]
