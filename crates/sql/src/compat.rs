@@ -81,7 +81,7 @@ stored as they are; they have no literals, casts or arithmetic.
 - **Checks** are the option `sql_checks` of the space, not tuples of `_ck_constraint`, and hold for every writer. What is
   not the same each time (`RANDOM`, `ROW_COUNT`) and `COLLATE` are refused in them.
 - **Triggers** are the option `sql_triggers` of the space, not tuples of `_trigger`. Changes by SQL fire them, other
-  requests do not, as in Tarantool. A statement that fires triggers runs row by row and may take 50,000 steps.
+  requests do not, as in Tarantool. A statement that fires triggers runs row by row and may take 25,000 steps.
 - **`DESC` in an index** changes nothing: an index is read in both directions.
 - **`EXPLAIN`** shows the plan only; there is no bytecode.
 - **Defaults** hold for `INSERT` of SQL, and not for other requests; a field's own `default` holds for all.

@@ -385,7 +385,9 @@ impl Effect<'_> {
     pub(super) fn apply(&self, space: &mut Space) -> Result<Option<Space>, BoxError> {
         match (self.id, self.old, self.new) {
             (system::SPACE, Some(_), Some(new)) => {
-                space.alter(SpaceDef::from_tuple(new.bytes())?)?
+                space.alter(SpaceDef::from_tuple(new.bytes())?)?;
+                let check = ladon_sql::tuple_checks(space.def());
+                space.set_tuple_check(check);
             }
             (system::SPACE, Some(_), None) if space.indexes().next().is_some() => {
                 return Err(cannot_drop(&space.def().name, "the space has indexes"));

@@ -19,8 +19,14 @@ impl Running<'_, '_> {
             Action::Release(name) => savepoints.release(name)?,
             Action::RollbackTo(name) => {
                 let written = savepoints.since(name)?;
-                for (space, written) in written.iter().rev() {
-                    self.write_opposite(*space, written)?;
+                let back = written
+                    .iter()
+                    .rev()
+                    .try_for_each(|(space, written)| self.write_opposite(*space, written));
+                if let Err(error) = back {
+                    // Half of it is no state that anybody asked for.
+                    self.roll_back();
+                    return Err(error.into());
                 }
                 self.savepoints()?.forget_since(name)?;
             }

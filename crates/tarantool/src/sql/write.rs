@@ -25,9 +25,8 @@ use std::sync::Arc;
 const TRANSACTION_CONFLICT: ErrorCode = ErrorCode(97);
 /// Rows that a statement may change while it holds locks.
 const LOCKED_ROWS_MAX: usize = 256;
-/// Steps that a statement with triggers may take: it runs on the thread that serves clients, some
-/// ten milliseconds at most.
-const STEPWISE_STEPS_MAX: u64 = 50_000;
+/// Steps that a statement with triggers may take: it runs on the thread that serves clients.
+const STEPWISE_STEPS_MAX: u64 = 25_000;
 
 /// The error of a statement with triggers that takes too long.
 fn told_too_long(error: BoxError) -> BoxError {

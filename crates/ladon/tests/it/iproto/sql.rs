@@ -255,6 +255,14 @@ fn checks_hold_for_every_writer_and_after_a_start() {
     admin.ask(&replace(&row(1, 8))).expect("8 is not");
     must(&mut admin, "ALTER TABLE t DROP CONSTRAINT small");
     admin.ask(&replace(&row(1, 10))).expect("nothing forbids it");
+    // One that came later is there after a start as well.
+    must(&mut admin, "DELETE FROM t");
+    must(&mut admin, "ALTER TABLE t ADD CONSTRAINT tiny CHECK (n < 5)");
+    server.kill().expect("killed");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    assert_eq!(admin.ask(&replace(&row(1, 5))).expect_err("5 is too much").0, 196);
+    admin.ask(&replace(&row(1, 4))).expect("4 is not");
     server.kill().expect("killed");
 }
 
