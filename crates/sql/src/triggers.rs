@@ -28,7 +28,7 @@ pub(crate) struct Program {
 pub(crate) enum ProgramStep {
     /// A query, and the spaces that it reads.
     Rows(Query, Vec<u32>),
-    Changes(Changing),
+    Changes(Box<Changing>),
 }
 
 impl Binder<'_> {
@@ -71,9 +71,15 @@ impl Binder<'_> {
                 let (query, reads) = self.reading(|binder| binder.query(select))?;
                 ProgramStep::Rows(query, reads)
             }
-            Statement::Insert(insert) => ProgramStep::Changes(changes::bind_insert(self, insert)?),
-            Statement::Update(update) => ProgramStep::Changes(changes::bind_update(self, update)?),
-            Statement::Delete(delete) => ProgramStep::Changes(changes::bind_delete(self, delete)?),
+            Statement::Insert(insert) => {
+                ProgramStep::Changes(Box::new(changes::bind_insert(self, insert)?))
+            }
+            Statement::Update(update) => {
+                ProgramStep::Changes(Box::new(changes::bind_update(self, update)?))
+            }
+            Statement::Delete(delete) => {
+                ProgramStep::Changes(Box::new(changes::bind_delete(self, delete)?))
+            }
             _ => return Err(error::unsupported("this statement in a trigger")),
         })
     }

@@ -198,7 +198,9 @@ impl Parser<'_> {
                 () => break,
             }
         }
-        if is_outer && !join.is_left || is_inner && (is_outer || join.is_left) {
+        let is_alone = is_outer && !join.is_left;
+        let is_mixed = is_inner && (is_outer || join.is_left);
+        if is_alone || is_mixed {
             let words = self.text_since(first);
             return Err(error::generic(format!("unknown or unsupported join type: {words}")));
         }
