@@ -88,6 +88,7 @@ stored as they are; they have no literals, casts or arithmetic.
 - **Plans** are made by rules: an index by equal parts, a range or a list, else a hash join. Without `ORDER BY`, a
   join's rows may come in another order than Tarantool's.
 - **A view's or a subquery's columns** have their plain names; Tarantool puts the table's name before some of them.
+- **The count of `UPDATE OR REPLACE`** is that of the rows that were updated; Tarantool adds those that had to go.
 - **`EXISTS`** of a query with more than one row is true; Tarantool 2.6.0 refuses some of them.
 - **A parameter's type** in the metadata is that of its value wherever it stands; in Tarantool only where it stands first.
 - **Limits**: 64 MiB of rows, groups and hashes of a statement, 2,000 columns, 64 tables, 30 compounds, 65,000

@@ -336,7 +336,7 @@ impl Running<'_, '_> {
             Appended::All { count, position } => (count, position),
             Appended::TooMany(space) => {
                 data.abandon(out);
-                let long = LongSelect::new(space, selected, shape)?;
+                let long = LongSelect::new(*space, selected, shape)?;
                 let began_ms = self.thread.now_ms;
                 self.long = Some(LongReply::of_another_protocol(Box::new(long), began_ms));
                 return Ok(0);
@@ -375,7 +375,9 @@ impl Running<'_, '_> {
                 };
                 let is_long = looked == TUPLES_MAX || out.len() - start >= BYTES_MAX;
                 if !is_alone && is_long {
-                    return Ok((!has_long_reply).then(|| Appended::TooMany(space.clone())));
+                    return Ok(
+                        (!has_long_reply).then(|| Appended::TooMany(Box::new(space.clone())))
+                    );
                 }
                 looked += 1;
                 if let Some(tuple) = tuple {
@@ -427,7 +429,7 @@ enum Appended {
     /// Their number, and the last one's position if it is wanted.
     All { count: u32, position: Option<Vec<u8>> },
     /// There are so many that the reply is to be long: a copy of the space.
-    TooMany(Space),
+    TooMany(Box<Space>),
 }
 
 /// What a request comes to that has no reply of its own.
