@@ -21,7 +21,7 @@ targets=("$@")
 ((${#targets[@]})) || targets=(
     resp_parser http_requests http_connections iproto_packets memcache_pieces commands function_payload restore_payload hyperloglog geo_options
     stream_options shebang
-    cjson cmsgpack struct_format msgpack_values rdb_reader update_operations json_paths acl_rules changes log_reader group_files mesh_messages
+    cjson cmsgpack struct_format msgpack_values rdb_reader update_operations json_paths sql_texts acl_rules changes log_reader group_files mesh_messages
     checkpoint_reader
 )
 

@@ -214,6 +214,10 @@ pub struct Reply<'a> {
     pub header: Header,
     /// The data: a MessagePack array.
     pub data: Option<&'a [u8]>,
+    /// EXECUTE: what is known of the columns, a MessagePack array of maps.
+    pub metadata: Option<&'a [u8]>,
+    /// EXECUTE: what a statement without rows has done, a MessagePack map.
+    pub sql_info: Option<&'a [u8]>,
     /// The position of the last tuple.
     pub position: Option<&'a [u8]>,
     /// The error's message.
@@ -250,6 +254,8 @@ impl<'a> Reply<'a> {
             let Some(Ok(key)) = field.key.map(u8::try_from) else { continue };
             match (key, field.value) {
                 (key::DATA, Value::Array(_)) => reply.data = Some(field.bytes),
+                (key::METADATA, Value::Array(_)) => reply.metadata = Some(field.bytes),
+                (key::SQL_INFO, Value::Map(_)) => reply.sql_info = Some(field.bytes),
                 (key::POSITION, Value::Str(position)) => reply.position = Some(position),
                 (key::ERROR_24, Value::Str(message)) => reply.error = Some(message),
                 (key::ERROR, Value::Map(_)) => reply.stack = read_stack(field.bytes)?,

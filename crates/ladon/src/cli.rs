@@ -43,6 +43,7 @@ pub fn command() -> Command {
         .subcommand(ping_command())
         .subcommand(crate::cluster::command())
         .subcommand(crate::space::command())
+        .subcommand(crate::sql::command())
         .subcommand(with_settings(crate::program::command()))
         .subcommand(crate::cli_files::completions_command())
         .subcommand(crate::cli_files::man_command())

@@ -26,6 +26,7 @@ mod running_server;
 mod serve;
 mod signals;
 mod space;
+mod sql;
 mod systemd;
 
 use exit::Exit;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Some(("ping", matches)) => ping::run(matches),
         Some(("cluster", matches)) => cluster::run(matches),
         Some(("space", matches)) => space::run(matches),
+        Some(("sql", matches)) => sql::run(matches),
         Some(("version", _)) => version(),
         Some(("serve", matches)) => serve::run(matches),
         // `ladon` alone, or with settings: the server.

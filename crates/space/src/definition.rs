@@ -53,6 +53,8 @@ pub struct SpaceDef {
     pub format: Format,
     /// Which tuples its tuples name.
     pub foreign_keys: Vec<ForeignKey>,
+    /// SQL's checks: names and texts.
+    pub sql_checks: Vec<(String, String)>,
     /// The prefix of Redis' keys under which its tuples are hashes.
     pub resp_prefix: Option<Box<[u8]>>,
 }
@@ -118,6 +120,7 @@ impl SpaceDef {
             is_view: false,
             format: Format::default(),
             foreign_keys: Vec::new(),
+            sql_checks: Vec::new(),
             resp_prefix: None,
         }
     }
@@ -202,7 +205,16 @@ impl SpaceDef {
                     Some(Value::Str(b"temporary")) => self.is_temporary = true,
                     _ => return Err(wrong("unknown space type".to_owned())),
                 },
-                "sql" => {}
+                "sql" | "sql_triggers" => {}
+                "sql_checks" => {
+                    for (name, text) in pairs(value)? {
+                        let Some(Value::Str(text)) = peek(text) else {
+                            return Err(wrong("'sql_checks' must be a map of strings".to_owned()));
+                        };
+                        let text = String::from_utf8_lossy(text).into_owned();
+                        self.sql_checks.push((name, text));
+                    }
+                }
                 "foreign_key" => {
                     self.foreign_keys = ForeignKey::read_all(value, None).map_err(wrong)?;
                 }

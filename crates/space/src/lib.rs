@@ -42,6 +42,7 @@ mod statement;
 mod text;
 mod tree;
 mod tuple;
+mod tuple_check;
 mod tuple_walk;
 mod update;
 
@@ -70,4 +71,5 @@ pub use space::Space;
 pub use statement::{OwnedStatement, Statement, Written};
 pub use text::{extension_text, number_text, of as value_text};
 pub use tuple::Tuple;
+pub use tuple_check::TupleCheck;
 pub use update::update_tuple;

@@ -10,6 +10,7 @@ use crate::index::{Index, Sought};
 use crate::key::Key;
 use crate::key_part::Part;
 use crate::tuple::Tuple;
+use crate::tuple_check::TupleCheck;
 use ladon_msgpack::Value;
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub struct Space {
     /// By number; the primary index is the first.
     pub(crate) indexes: Vec<Index>,
     pub(crate) rules: Arc<Rules>,
+    pub(crate) tuple_check: Option<Arc<dyn TupleCheck>>,
     /// Whether an index is multikey.
     pub(crate) has_multikey: bool,
     /// Bytes that the tuples take.
@@ -43,6 +45,7 @@ impl Space {
     pub fn new(def: SpaceDef) -> Space {
         let mut space = Space {
             rules: Arc::default(),
+            tuple_check: None,
             def,
             indexes: Vec::new(),
             has_multikey: false,
@@ -60,6 +63,12 @@ impl Space {
     /// be able to guess it.
     pub fn set_hash_seed(&mut self, seed: u64) {
         self.hash_seed = seed;
+    }
+
+    /// Sets what statements check of tuples beside the format, from now on. What is in the log has
+    /// been checked.
+    pub fn set_tuple_check(&mut self, check: Option<Arc<dyn TupleCheck>>) {
+        self.tuple_check = check;
     }
 
     /// Sets the size of the longest tuple, in bytes of MessagePack.

@@ -306,6 +306,9 @@ impl Space {
         }
         self.rules.check(tuple)?;
         self.require_index(0)?;
+        if let Some(check) = &self.tuple_check {
+            check.check(tuple)?;
+        }
         if !self.has_multikey {
             return Ok(());
         }

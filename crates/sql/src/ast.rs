@@ -57,6 +57,82 @@ pub(crate) enum Expr {
     Exists(Box<Select>),
     Select(Box<Select>),
     Row(Vec<Expr>),
+    /// RAISE of a trigger.
+    Raise(Raise),
+}
+
+/// What a trigger's RAISE does to the statement that fired it.
+#[derive(Clone, Debug)]
+pub(crate) enum Raise {
+    /// The row is left as it is; the statement goes on with the next.
+    Ignore,
+    Abort(String),
+    Fail(String),
+    Rollback(String),
+}
+
+/// When a trigger runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    Before,
+    After,
+    InsteadOf,
+}
+
+/// What fires a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Insert,
+    Update,
+    Delete,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct CreateTrigger {
+    pub(crate) name: String,
+    pub(crate) table: String,
+    pub(crate) if_not_exists: bool,
+    pub(crate) timing: Timing,
+    pub(crate) event: Event,
+    /// Of UPDATE OF; empty for all.
+    pub(crate) columns: Vec<String>,
+    pub(crate) when: Option<Expr>,
+    pub(crate) body: Vec<Statement>,
+    /// The whole text.
+    pub(crate) text: String,
+}
+
+impl Expr {
+    /// Visits the expression and its parts; not those of queries in it.
+    pub(crate) fn each(&self, visit: &mut dyn FnMut(&Expr)) {
+        visit(self);
+        let mut all = |parts: &mut dyn Iterator<Item = &Expr>| {
+            parts.for_each(|part| part.each(visit));
+        };
+        match self {
+            Expr::Literal(_)
+            | Expr::Parameter(_)
+            | Expr::Column(..)
+            | Expr::Exists(_)
+            | Expr::Select(_)
+            | Expr::Raise(_) => {}
+            Expr::Unary(_, a)
+            | Expr::IsNull(a, _)
+            | Expr::Cast(a, _)
+            | Expr::Collate(a, _)
+            | Expr::InSelect(a, ..) => all(&mut [&**a].into_iter()),
+            Expr::Binary(_, a, b) => all(&mut [&**a, &**b].into_iter()),
+            Expr::Between(parts, _) => all(&mut parts.iter()),
+            Expr::InList(a, list, _) => all(&mut list.iter().chain([&**a])),
+            Expr::Like(a, b, c, _) => all(&mut [&**a, &**b].into_iter().chain(c.as_deref())),
+            Expr::Case(a, branches, b) => {
+                let of_branches = branches.iter().flat_map(|(when, then)| [when, then]);
+                all(&mut of_branches.chain(a.as_deref()).chain(b.as_deref()));
+            }
+            Expr::Call(call) => all(&mut call.arguments.iter()),
+            Expr::Row(list) => all(&mut list.iter()),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -184,6 +260,8 @@ pub(crate) struct CreateTable {
     pub(crate) if_not_exists: bool,
     pub(crate) columns: Vec<ColumnDef>,
     pub(crate) primary: Option<KeyDef>,
+    /// How many of the others the text has before it.
+    pub(crate) keys_before_primary: usize,
     /// The keys in the order of the text.
     pub(crate) unique: Vec<KeyDef>,
     /// The column that numbers itself.
@@ -262,6 +340,15 @@ pub(crate) enum Statement {
         from: String,
         to: String,
     },
+    AddCheck {
+        table: String,
+        name: String,
+        text: String,
+    },
+    AddForeign {
+        table: String,
+        foreign: ForeignDef,
+    },
     AddUnique {
         table: String,
         key: KeyDef,
@@ -274,8 +361,14 @@ pub(crate) enum Statement {
     Begin,
     Commit,
     Rollback,
-    /// SAVEPOINT, RELEASE or ROLLBACK TO.
-    Savepoint,
+    Savepoint(String),
+    Release(String),
+    RollbackTo(String),
+    CreateTrigger(Box<CreateTrigger>),
+    DropTrigger {
+        name: String,
+        if_exists: bool,
+    },
     Explain(Box<Statement>),
     Pragma {
         name: String,

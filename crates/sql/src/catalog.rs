@@ -48,6 +48,15 @@ pub struct Index {
     pub parts: Vec<IndexPart>,
 }
 
+/// A trigger of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// Its name.
+    pub name: String,
+    /// The text that created it.
+    pub text: String,
+}
+
 /// A space with a format, or a view.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -63,6 +72,8 @@ pub struct Table {
     pub autoincrement: Option<u32>,
     /// The text of the view that it is.
     pub view: Option<String>,
+    /// Its triggers, in the order in which they were created.
+    pub triggers: Vec<Trigger>,
     /// The tuple of `_space` that defines it.
     pub definition: Vec<u8>,
 }
@@ -86,6 +97,7 @@ impl Table {
             indexes: space.indexes().map(index_of).collect(),
             autoincrement,
             view: None,
+            triggers: Vec::new(),
             definition: definition.to_vec(),
         };
         table.read_definition(definition);
@@ -96,10 +108,12 @@ impl Table {
         const OPTIONS: usize = 5;
         let fields: Vec<&[u8]> = ladon_space::fields::Fields::of(definition).collect();
         if let Some(options) = fields.get(OPTIONS) {
-            each_pair(options, |name, value| {
-                if let (b"sql", Ok(Packed::Str(text))) = (name, msgpack::read(&mut { value })) {
+            each_pair(options, |name, value| match (name, msgpack::read(&mut { value })) {
+                (b"sql", Ok(Packed::Str(text))) => {
                     self.view = Some(String::from_utf8_lossy(text).into_owned());
                 }
+                (b"sql_triggers", _) => self.triggers = texts(value),
+                _ => {}
             });
         }
         let format = fields.get(OPTIONS + 1).copied().unwrap_or(&[0x90]);
@@ -121,6 +135,44 @@ impl Table {
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
+}
+
+/// The text of the view that a space's tuple of `_space` defines.
+pub fn view_of(definition: &[u8]) -> Option<String> {
+    const OPTIONS: usize = 5;
+    let mut text = None;
+    each_pair(ladon_space::fields::Fields::of(definition).nth(OPTIONS)?, |name, value| {
+        if let (b"sql", Ok(view)) = (name, msgpack::read_str(&mut { value })) {
+            text = Some(String::from_utf8_lossy(view).into_owned());
+        }
+    });
+    text
+}
+
+/// The triggers that a space's tuple of `_space` has.
+pub fn triggers_of(definition: &[u8]) -> Vec<Trigger> {
+    const OPTIONS: usize = 5;
+    let mut triggers = Vec::new();
+    if let Some(options) = ladon_space::fields::Fields::of(definition).nth(OPTIONS) {
+        each_pair(options, |name, value| {
+            if name == b"sql_triggers" {
+                triggers = texts(value);
+            }
+        });
+    }
+    triggers
+}
+
+/// The triggers of a map of names and texts.
+fn texts(map: &[u8]) -> Vec<Trigger> {
+    let mut triggers = Vec::new();
+    each_pair(map, |name, value| {
+        if let Ok(text) = msgpack::read_str(&mut { value }) {
+            let [name, text] = [name, text].map(|it| String::from_utf8_lossy(it).into_owned());
+            triggers.push(Trigger { name, text });
+        }
+    });
+    triggers
 }
 
 /// The pairs of a map whose keys are strings.
@@ -167,6 +219,12 @@ pub trait Catalog {
     /// # Errors
     /// If the name's space may not be seen.
     fn table(&mut self, name: &str) -> Result<Option<Arc<Table>>, Error>;
+
+    /// The name of the table or view that has the trigger with this name.
+    ///
+    /// # Errors
+    /// If definitions cannot be read.
+    fn trigger_table(&mut self, trigger: &str) -> Result<Option<String>, Error>;
 
     /// The number of the collation with this name.
     fn collation(&mut self, name: &str) -> Option<u32>;

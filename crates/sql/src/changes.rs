@@ -1,29 +1,38 @@
 //! INSERT, REPLACE, UPDATE and DELETE: first what is to be changed, then the changes.
 
-use crate::ast::{self, Expr, OnConflict};
+use crate::ast::{self, Event, Expr, OnConflict, Timing};
 use crate::bind::Binder;
-use crate::catalog::Table;
+use crate::catalog::{Index, Table};
 use crate::convert::assign;
-use crate::error::{self, Error};
+use crate::error::{self, Error, Then};
 use crate::parser::statement::expression;
+use crate::programs::{Fired, parsed};
 use crate::run::{Env, Run, Slot};
 use crate::tree::{Core, Ex, Query};
 use crate::value::Value;
 use ladon_msgpack::{self as msgpack, write};
 use ladon_space::fields::Fields;
-use ladon_space::{ErrorCode, Statement, Written};
+use ladon_space::{ErrorCode, Space, Statement, Tuple, Written};
 use std::sync::Arc;
 
 const TUPLE_FOUND: ErrorCode = ErrorCode(3);
+/// `ER_CK_CONSTRAINT_FAILED`.
+const CHECK_FAILED: ErrorCode = ErrorCode(196);
 
 /// A bound change.
 pub(crate) struct Changing {
-    table: Arc<Table>,
-    on_conflict: OnConflict,
-    how: How,
+    pub(crate) table: Arc<Table>,
+    pub(crate) on_conflict: OnConflict,
+    pub(crate) how: How,
+    /// The spaces that it reads, without those of its triggers.
+    pub(crate) reads: Vec<u32>,
+    /// The triggers that its rows fire.
+    pub(crate) triggers: Vec<Fired>,
+    /// Those that rows fire which REPLACE takes away.
+    pub(crate) replaced: Vec<Fired>,
 }
 
-enum How {
+pub(crate) enum How {
     /// For each column: the place in the rows, or its default. `None` of the rows: one of defaults.
     Insert {
         columns: Vec<Result<usize, Ex>>,
@@ -46,6 +55,34 @@ pub trait Writer {
     /// # Errors
     /// Those of the space; nothing has changed then.
     fn write(&mut self, space: u32, statement: Statement<'_>) -> Result<Written, Error>;
+
+    /// A space as the transaction sees it now.
+    ///
+    /// # Errors
+    /// If the user may not read it.
+    fn copy(&mut self, space: u32) -> Result<Space, Error>;
+
+    /// The tuple with a key of a unique index, as the transaction sees it now.
+    ///
+    /// # Errors
+    /// If the user may not read it.
+    fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, Error>;
+}
+
+/// Why a statement has ended before its end, and what is to be done with what it has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The error.
+    pub error: Error,
+    /// What it makes of what was done.
+    pub then: Then,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        let (error, then) = error::then(error);
+        Stop { error, then }
+    }
 }
 
 /// What a statement has changed.
@@ -66,7 +103,7 @@ pub struct Changes {
 }
 
 #[derive(Debug)]
-enum Change {
+pub(crate) enum Change {
     /// A tuple, and whether a sequence fills in a field.
     Insert(Vec<u8>, bool),
     /// A primary key, operations, and the tuple that comes of them.
@@ -77,29 +114,63 @@ enum Change {
 /// Takes a tuple and what its query sees.
 type Visit<'v> = dyn FnMut(&[u8], &Env<'_>) -> Result<(), Error> + 'v;
 
-fn target(binder: &mut Binder<'_>, name: &str) -> Result<Arc<Table>, Error> {
+/// A tuple's key in a unique index; none if a part is null, and so unlike every other.
+pub(crate) fn unique_key(index: &Index, tuple: &[u8]) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    write::array(&mut key, index.parts.len() as u32);
+    for part in &index.parts {
+        let value = part.field.and_then(|field| ladon_space::fields::field(tuple, field));
+        key.extend_from_slice(value.filter(|value| *value != [0xc0])?);
+    }
+    Some(key)
+}
+
+fn target(binder: &mut Binder<'_>, name: &str, event: Event) -> Result<Arc<Table>, Error> {
     let table = binder.table(name)?;
-    if table.view.is_some() {
+    let is_instead = |trigger| {
+        let created = parsed(trigger);
+        created.is_ok_and(|it| it.event == event && it.timing == Timing::InsteadOf)
+    };
+    if table.view.is_some() && !table.triggers.iter().any(is_instead) {
         let message = format!("Can't modify space '{name}': space is a view");
         return Err(error::make(error::ALTER_SPACE, message));
     }
     Ok(table)
 }
 
-fn check_conflict(on_conflict: OnConflict) -> Result<(), Error> {
-    match on_conflict {
-        OnConflict::Fail => Err(error::unsupported("OR FAIL")),
-        OnConflict::Rollback => Err(error::unsupported("OR ROLLBACK")),
-        OnConflict::Abort | OnConflict::Ignore | OnConflict::Replace => Ok(()),
-    }
+/// A change with the triggers that it fires.
+fn changing(
+    binder: &mut Binder<'_>,
+    (table, on_conflict): (Arc<Table>, OnConflict),
+    (how, reads): (How, Vec<u32>),
+) -> Result<Changing, Error> {
+    let (event, set) = match &how {
+        How::Insert { .. } => (Event::Insert, Vec::new()),
+        How::Update { set, .. } => (Event::Update, set.iter().map(|(at, _)| *at).collect()),
+        How::Delete { .. } => (Event::Delete, Vec::new()),
+    };
+    let triggers = binder.fired(&table, event, &set)?;
+    let replaced = match event {
+        Event::Delete => Vec::new(),
+        _ => binder.fired(&table, Event::Delete, &[])?,
+    };
+    Ok(Changing { table, on_conflict, how, reads, triggers, replaced })
 }
 
 pub(crate) fn bind_insert(
     binder: &mut Binder<'_>,
     insert: &ast::Insert,
 ) -> Result<Changing, Error> {
-    check_conflict(insert.on_conflict)?;
-    let table = target(binder, &insert.table)?;
+    let table = target(binder, &insert.table, Event::Insert)?;
+    let how = binder.reading(|binder| insert_how(binder, &table, insert))?;
+    changing(binder, (table, insert.on_conflict), how)
+}
+
+fn insert_how(
+    binder: &mut Binder<'_>,
+    table: &Arc<Table>,
+    insert: &ast::Insert,
+) -> Result<How, Error> {
     let mut places = vec![None; table.columns.len()];
     for (at, name) in insert.columns.iter().enumerate() {
         let column = table.column(name).ok_or_else(|| error::no_field(name, &table.name))?;
@@ -138,7 +209,7 @@ pub(crate) fn bind_insert(
             }
         });
     }
-    Ok(Changing { table, on_conflict: insert.on_conflict, how: How::Insert { columns, rows } })
+    Ok(How::Insert { columns, rows })
 }
 
 /// A query of all columns of the table's rows that a condition selects.
@@ -185,13 +256,24 @@ pub(crate) fn bind_update(
     binder: &mut Binder<'_>,
     update: &ast::Update,
 ) -> Result<Changing, Error> {
-    check_conflict(update.on_conflict)?;
-    let table = target(binder, &update.table)?;
+    let table = target(binder, &update.table, Event::Update)?;
+    let how = binder.reading(|binder| update_how(binder, &table, update))?;
+    changing(binder, (table, update.on_conflict), how)
+}
+
+fn update_how(
+    binder: &mut Binder<'_>,
+    table: &Arc<Table>,
+    update: &ast::Update,
+) -> Result<How, Error> {
     let mut fields = Vec::new();
     let mut values = Vec::new();
     for (names, expr) in &update.assignments {
         for name in names {
             let field = table.column(name).ok_or_else(|| error::no_field(name, &table.name))?;
+            if fields.contains(&field) {
+                return Err(error::generic(format!("set id list: duplicate column name {name}")));
+            }
             fields.push(field);
         }
         match expr {
@@ -201,20 +283,23 @@ pub(crate) fn bind_update(
         }
     }
     let with = (&update.with[..], update.is_recursive);
-    let mut rows = selected(binder, (&table, &update.index), with, &values, &update.filter)?;
+    let mut rows = selected(binder, (table, &update.index), with, &values, &update.filter)?;
     rows.results.truncate(fields.len());
     let set = fields.into_iter().zip(std::mem::take(&mut rows.results)).collect();
-    Ok(Changing { table, on_conflict: update.on_conflict, how: How::Update { rows, set } })
+    Ok(How::Update { rows, set })
 }
 
 pub(crate) fn bind_delete(
     binder: &mut Binder<'_>,
     delete: &ast::Delete,
 ) -> Result<Changing, Error> {
-    let table = target(binder, &delete.table)?;
+    let table = target(binder, &delete.table, Event::Delete)?;
     let with = (&delete.with[..], delete.is_recursive);
-    let rows = selected(binder, (&table, &delete.index), with, &[], &delete.filter)?;
-    Ok(Changing { table, on_conflict: OnConflict::Abort, how: How::Delete { rows } })
+    let how = binder.reading(|binder| {
+        let rows = selected(binder, (&table, &delete.index), with, &[], &delete.filter)?;
+        Ok(How::Delete { rows })
+    })?;
+    changing(binder, (table, OnConflict::Abort), how)
 }
 
 impl Changing {
@@ -237,9 +322,17 @@ impl Changing {
         }
     }
 
+    /// Whether its rows have to be changed one by one, because they fire triggers.
+    pub(crate) fn is_stepwise(&self) -> bool {
+        let replaces = self.on_conflict == OnConflict::Replace;
+        !self.triggers.is_empty() || replaces && !self.replaced.is_empty()
+    }
+
     pub(crate) fn changes(&self, run: &Run<'_>) -> Result<Changes, Error> {
         let rows = match &self.how {
-            How::Insert { columns, rows } => self.inserts(run, columns, rows.as_ref())?,
+            How::Insert { columns, rows } => {
+                self.inserts(run, (columns, rows.as_ref()), None, Some(self.on_conflict))?
+            }
             How::Update { rows, set } => self.updates(run, rows, set)?,
             How::Delete { rows } => {
                 let mut found = Vec::new();
@@ -250,12 +343,16 @@ impl Changing {
                 found
             }
         };
-        Ok(Changes { table: Arc::clone(&self.table), on_conflict: self.on_conflict, rows })
+        Ok(self.made(self.on_conflict, rows))
+    }
+
+    pub(crate) fn made(&self, on_conflict: OnConflict, rows: Vec<Change>) -> Changes {
+        Changes { table: Arc::clone(&self.table), on_conflict, rows }
     }
 
     /// Visits the tuples that a query finds.
     fn each(&self, run: &Run<'_>, core: &Core, visit: &mut Visit<'_>) -> Result<(), Error> {
-        run.each_joined(core, &mut |env| {
+        run.each_joined(core, None, &mut |env| {
             if let Some(Slot::Tuple(tuple)) = env.slots.first() {
                 run.budget.take(tuple.bytes().len() * 2 + 64)?;
                 visit(tuple.bytes(), env)?;
@@ -264,7 +361,7 @@ impl Changing {
         })
     }
 
-    fn key_of(&self, tuple: &[u8]) -> Result<Vec<u8>, Error> {
+    pub(crate) fn key_of(&self, tuple: &[u8]) -> Result<Vec<u8>, Error> {
         let Some(primary) = self.table.indexes.first() else {
             let message = format!("No index #0 is defined in space '{}'", self.table.name);
             return Err(error::make(ErrorCode(35), message));
@@ -287,14 +384,30 @@ impl Changing {
         error::execute(&format!("NOT NULL constraint failed: {}.{name}", self.table.name))
     }
 
-    fn inserts(
+    /// The error of a null where none may be, in a tuple that is to be inserted.
+    pub(crate) fn null_of(&self, tuple: &[u8], is_numbered: bool) -> Option<Error> {
+        let mut fields = Fields::of(tuple).zip(&self.table.columns).enumerate();
+        let (at, _) = fields.find(|(at, (field, facts))| {
+            let numbers_itself = is_numbered && self.table.autoincrement == Some(*at as u32);
+            *field == [0xc0]
+                && !facts.is_nullable
+                && facts.kind != ladon_space::FieldType::Any
+                && !numbers_itself
+        })?;
+        Some(self.not_null(at))
+    }
+
+    /// The tuples that an INSERT means. Nulls are checked with its conflict policy, unless
+    /// triggers come before.
+    pub(crate) fn inserts(
         &self,
         run: &Run<'_>,
-        columns: &[Result<usize, Ex>],
-        rows: Option<&Query>,
+        (columns, rows): (&[Result<usize, Ex>], Option<&Query>),
+        outer: Option<&Env<'_>>,
+        checked: Option<OnConflict>,
     ) -> Result<Vec<Change>, Error> {
         let found = match rows {
-            Some(query) => run.query(query, None, None)?,
+            Some(query) => run.query(query, outer, None)?,
             None => vec![[].into()],
         };
         let mut changes = Vec::with_capacity(found.len());
@@ -312,11 +425,12 @@ impl Changing {
                 let numbers_itself = self.table.autoincrement == Some(at as u32);
                 if value.is_null() && numbers_itself {
                     is_numbered = true;
-                } else if value.is_null()
+                } else if let Some(on_conflict) = checked
+                    && value.is_null()
                     && !facts.is_nullable
                     && facts.kind != ladon_space::FieldType::Any
                 {
-                    match self.on_conflict {
+                    match on_conflict {
                         OnConflict::Ignore => continue 'rows,
                         _ => return Err(self.not_null(at)),
                     }
@@ -337,47 +451,55 @@ impl Changing {
     ) -> Result<Vec<Change>, Error> {
         let mut changes = Vec::new();
         self.each(run, core, &mut |tuple, env| {
-            let mut fields: Vec<Vec<u8>> = Fields::of(tuple).map(<[u8]>::to_vec).collect();
-            let before = fields.len();
-            let mut set_fields = Vec::new();
-            for (field, ex) in set {
-                let facts = &self.table.columns[*field];
-                let value = assign(run.eval(ex, env)?, facts.kind)?;
-                if value.is_null()
-                    && !facts.is_nullable
-                    && facts.kind != ladon_space::FieldType::Any
-                {
-                    return match self.on_conflict {
-                        OnConflict::Ignore => Ok(()),
-                        _ => Err(self.not_null(*field)),
-                    };
-                }
-                if fields.len() <= *field {
-                    fields.resize(*field + 1, vec![0xc0]);
-                }
-                fields[*field].clear();
-                value.pack(&mut fields[*field]);
-                set_fields.push(*field);
-            }
-            // Fields that the tuple did not have come with those behind them.
-            set_fields.extend(before..fields.len());
-            set_fields.sort_unstable();
-            set_fields.dedup();
-            let mut operations = Vec::new();
-            write::array(&mut operations, set_fields.len() as u32);
-            for field in set_fields {
-                write::array(&mut operations, 3);
-                write::str(&mut operations, b"=");
-                write::uint(&mut operations, field as u64);
-                operations.extend_from_slice(&fields[field]);
-            }
-            let mut new = Vec::new();
-            write::array(&mut new, fields.len() as u32);
-            fields.iter().for_each(|field| new.extend_from_slice(field));
-            changes.push(Change::Update(self.key_of(tuple)?, operations, new));
+            changes.extend(self.update(run, tuple, env, (set, self.on_conflict))?);
             Ok(())
         })?;
         Ok(changes)
+    }
+
+    /// The change of one row; none if it is left alone because of a null.
+    pub(crate) fn update(
+        &self,
+        run: &Run<'_>,
+        tuple: &[u8],
+        env: &Env<'_>,
+        (set, on_conflict): (&[(usize, Ex)], OnConflict),
+    ) -> Result<Option<Change>, Error> {
+        let mut fields: Vec<Vec<u8>> = Fields::of(tuple).map(<[u8]>::to_vec).collect();
+        let before = fields.len();
+        let mut set_fields = Vec::new();
+        for (field, ex) in set {
+            let facts = &self.table.columns[*field];
+            let value = assign(run.eval(ex, env)?, facts.kind)?;
+            if value.is_null() && !facts.is_nullable && facts.kind != ladon_space::FieldType::Any {
+                return match on_conflict {
+                    OnConflict::Ignore => Ok(None),
+                    _ => Err(self.not_null(*field)),
+                };
+            }
+            if fields.len() <= *field {
+                fields.resize(*field + 1, vec![0xc0]);
+            }
+            fields[*field].clear();
+            value.pack(&mut fields[*field]);
+            set_fields.push(*field);
+        }
+        // Fields that the tuple did not have come with those behind them.
+        set_fields.extend(before..fields.len());
+        set_fields.sort_unstable();
+        set_fields.dedup();
+        let mut operations = Vec::new();
+        write::array(&mut operations, set_fields.len() as u32);
+        for field in set_fields {
+            write::array(&mut operations, 3);
+            write::str(&mut operations, b"=");
+            write::uint(&mut operations, field as u64);
+            operations.extend_from_slice(&fields[field]);
+        }
+        let mut new = Vec::new();
+        write::array(&mut new, fields.len() as u32);
+        fields.iter().for_each(|field| new.extend_from_slice(field));
+        Ok(Some(Change::Update(self.key_of(tuple)?, operations, new)))
     }
 }
 
@@ -392,21 +514,38 @@ impl Changes {
         self.rows.is_empty()
     }
 
-    /// Writes the changes. If it fails, the caller takes back what was written.
+    /// Writes the changes. If it fails, the caller takes back what was written, unless the error
+    /// says that it stays.
     ///
     /// # Errors
     /// Those of the writer, in Tarantool 2.6's words.
-    pub fn apply(self, writer: &mut dyn Writer) -> Result<Done, Error> {
+    pub fn apply(self, writer: &mut dyn Writer) -> Result<Done, Stop> {
         let mut done = Done::default();
         for change in &self.rows {
-            match self.apply_one(change, writer, &mut done) {
-                Err(error)
-                    if error.code == TUPLE_FOUND && self.on_conflict == OnConflict::Ignore => {}
-                Err(error) => return Err(self.told(error)),
-                Ok(()) => {}
-            }
+            self.apply_row(change, writer, &mut done)?;
         }
         Ok(done)
+    }
+
+    /// Writes one change. Returns what was written; nothing, if a conflict was ignored.
+    pub(crate) fn apply_row(
+        &self,
+        change: &Change,
+        writer: &mut dyn Writer,
+        done: &mut Done,
+    ) -> Result<Option<Written>, Stop> {
+        let error = match self.apply_one(change, writer, done) {
+            Ok(written) => return Ok(Some(written)),
+            Err(error) => error,
+        };
+        let is_conflict = error.code == TUPLE_FOUND || error.code == CHECK_FAILED;
+        let then = match self.on_conflict {
+            OnConflict::Ignore if is_conflict => return Ok(None),
+            OnConflict::Fail if is_conflict => Then::Keep,
+            OnConflict::Rollback if is_conflict => Then::Rollback,
+            _ => return Err(self.told(error).into()),
+        };
+        Err(Stop { error: self.told(error), then })
     }
 
     fn apply_one(
@@ -414,9 +553,9 @@ impl Changes {
         change: &Change,
         writer: &mut dyn Writer,
         done: &mut Done,
-    ) -> Result<(), Error> {
+    ) -> Result<Written, Error> {
         let space = self.table.id;
-        match change {
+        Ok(match change {
             Change::Insert(tuple, is_numbered) => {
                 let written = if self.on_conflict == OnConflict::Replace {
                     done.count += self.make_room(tuple, None, writer)?;
@@ -428,6 +567,7 @@ impl Changes {
                 if *is_numbered {
                     done.ids.extend(self.id_of(&written));
                 }
+                written
             }
             Change::Update(key, operations, new) => {
                 if self.on_conflict == OnConflict::Replace {
@@ -436,13 +576,14 @@ impl Changes {
                 let update = Statement::Update { index: 0, key, operations, index_base: 0 };
                 let written = writer.write(space, update)?;
                 done.count += u64::from(written.new.is_some());
+                written
             }
             Change::Delete(key) => {
                 let written = writer.write(space, Statement::Delete { index: 0, key })?;
                 done.count += u64::from(written.old.is_some());
+                written
             }
-        }
-        Ok(())
+        })
     }
 
     /// Deletes rows, other than the one with the key `own`, that have a new row's keys in unique
@@ -456,21 +597,14 @@ impl Changes {
         let mut count = 0;
         let unique = self.table.indexes.iter().filter(|index| index.is_unique && index.id != 0);
         for index in unique {
-            if own.is_some() {
-                return Err(error::unsupported(
-                    "UPDATE OR REPLACE with more than one unique index",
-                ));
-            }
-            let mut key = Vec::new();
-            write::array(&mut key, index.parts.len() as u32);
-            let mut has_null = false;
-            for part in &index.parts {
-                let value = part.field.and_then(|field| ladon_space::fields::field(tuple, field));
-                let value = value.unwrap_or(&[0xc0]);
-                has_null |= value == [0xc0];
-                key.extend_from_slice(value);
-            }
-            if has_null {
+            let Some(key) = unique_key(index, tuple) else { continue };
+            let found = writer.find(self.table.id, index.id, &key)?;
+            let is_own = |found: &Tuple| {
+                let primary =
+                    self.table.indexes.first().and_then(|it| unique_key(it, found.bytes()));
+                own.is_some_and(|own| primary.as_deref() == Some(own))
+            };
+            if found.is_none_or(|found| is_own(&found)) {
                 continue;
             }
             let delete = Statement::Delete { index: index.id, key: &key };
@@ -506,16 +640,24 @@ impl Changes {
             );
             return error::make(error.code, message);
         }
-        let index = error.message.split('"').nth(1);
-        match (error.code == TUPLE_FOUND, index) {
-            (true, Some(index)) => {
-                let message = format!(
-                    "Duplicate key exists in unique index '{index}' in space '{}'",
-                    self.table.name
-                );
-                error::make(TUPLE_FOUND, message)
-            }
-            _ => error,
+        told_of_duplicate(error)
+    }
+}
+
+/// The words of 2.6 for a key that is there already, and for a table that others name.
+pub fn told_of_duplicate(mut error: Error) -> Error {
+    const NAMED: &str = "space is referenced by foreign key";
+    if error.code == error::DROP_SPACE && error.message.ends_with(NAMED) {
+        error.message = error.message.replace(NAMED, "other objects depend on it");
+        return error;
+    }
+    let mut names = error.message.split('"').skip(1).step_by(2);
+    match (error.code == TUPLE_FOUND, names.next(), names.next()) {
+        (true, Some(index), Some(space)) => {
+            let message =
+                format!("Duplicate key exists in unique index '{index}' in space '{space}'");
+            error::make(TUPLE_FOUND, message)
         }
+        _ => error,
     }
 }

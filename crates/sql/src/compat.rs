@@ -13,34 +13,40 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "joins: `,`, `[INNER | CROSS] JOIN`, `LEFT JOIN`, `NATURAL`, `ON`, `USING`",
-        "`LEFT JOIN` of tables in parentheses",
+        "the names of tables in parentheses behind `LEFT JOIN` or `AS` outside of them",
     ),
     ("subqueries: in `FROM`, as a value, `EXISTS`, `IN`, correlated ones", ""),
-    ("`UNION [ALL]`, `INTERSECT`, `EXCEPT`", "expressions in their `ORDER BY`"),
+    ("`UNION [ALL]`, `INTERSECT`, `EXCEPT`", "expressions in their `ORDER BY` that no result is"),
     ("`WITH`, `WITH RECURSIVE`", "`ORDER BY` and `OFFSET` in a recursive query"),
     (
-        "`INSERT`, `REPLACE`, `INSERT OR IGNORE`, `OR REPLACE`, `OR ABORT`, `DEFAULT VALUES`",
-        "`OR FAIL`, `OR ROLLBACK`; system spaces",
+        "`INSERT`, `REPLACE`, `OR IGNORE`, `OR REPLACE`, `OR ABORT`, `OR FAIL`, `OR ROLLBACK`, `DEFAULT VALUES`",
+        "system spaces",
     ),
-    ("`UPDATE`, `DELETE`", "`OR REPLACE` with more than one unique index; system spaces"),
+    ("`UPDATE`, `DELETE`", "a new primary key; system spaces but `_session_settings`"),
     ("`TRUNCATE TABLE`", ""),
     (
-        "`CREATE TABLE`: `PRIMARY KEY`, `UNIQUE`, `NOT NULL`, `DEFAULT`, `COLLATE`, `AUTOINCREMENT`, `FOREIGN KEY`",
-        "`CHECK`; actions of foreign keys; the engine vinyl",
+        "`CREATE TABLE`: `PRIMARY KEY`, `UNIQUE`, `NOT NULL`, `DEFAULT`, `COLLATE`, `AUTOINCREMENT`, `FOREIGN KEY`, `CHECK`",
+        "`CHECK` in a table with `COLLATE`; actions of foreign keys; the engine vinyl",
     ),
     ("`CREATE [UNIQUE] INDEX`, `CREATE VIEW`, `DROP TABLE`, `DROP INDEX`, `DROP VIEW`", ""),
     (
-        "`ALTER TABLE`: `RENAME TO`, `ADD CONSTRAINT .. UNIQUE`, `DROP CONSTRAINT`",
-        "`ADD CONSTRAINT` with `CHECK`, `FOREIGN KEY`, `PRIMARY KEY`",
+        "`ALTER TABLE`: `RENAME TO`, `ADD CONSTRAINT` with `UNIQUE`, `CHECK`, `FOREIGN KEY`; `DROP CONSTRAINT`",
+        "`ADD CONSTRAINT` with `PRIMARY KEY`; `ADD COLUMN`",
     ),
-    ("`START TRANSACTION`, `COMMIT`, `ROLLBACK` in a stream", "outside of streams; savepoints"),
+    (
+        "`START TRANSACTION`, `COMMIT`, `ROLLBACK`, `SAVEPOINT`, `RELEASE`, `ROLLBACK TO` in a stream",
+        "outside of streams; definitions in a transaction",
+    ),
     ("`EXPLAIN QUERY PLAN`", "`EXPLAIN`"),
     ("`PRAGMA table_info`, `index_list`, `index_info`", "other pragmas"),
     (
         "`SET SESSION`: the settings of `_session_settings`",
-        "what is set but `sql_full_metadata` changes nothing",
+        "what is set but `sql_full_metadata` and `sql_recursive_triggers` changes nothing",
     ),
-    ("`CREATE TRIGGER`, `DROP TRIGGER`", "all of it"),
+    (
+        "`CREATE TRIGGER`, `DROP TRIGGER`: `BEFORE`, `AFTER`, `INSTEAD OF`, `UPDATE OF`, `WHEN`, `RAISE`",
+        "a new name in their texts after `RENAME TO`",
+    ),
     ("`PREPARE`, `EXECUTE` by number, its end", ""),
 ];
 
@@ -68,13 +74,21 @@ stored as they are; they have no literals, casts or arithmetic.
 
 - **Rights** are those of the spaces: a query needs the right to read, a change the right to write, of every space that it
   touches, those under a view as well.
-- **Definitions** are tuples of `_space`, `_index`, `_sequence` and `_space_sequence`, one change after the other: if one is
-  refused, those before it are taken back. A crash between them leaves a table without its indexes.
+- **Definitions** are tuples of `_space`, `_index`, `_sequence` and `_space_sequence`. `CREATE TABLE` writes all of them in
+  one transaction, one record of the log: after a crash there is the whole table or nothing. `DROP TABLE` changes one
+  after the other; if one is refused, those before it are gone.
 - **Foreign keys** are those of 2.11: options of the space, not tuples of `_fk_constraint`.
+- **Checks** are the option `sql_checks` of the space, not tuples of `_ck_constraint`, and hold for every writer. What is
+  not the same each time (`RANDOM`, `ROW_COUNT`) and `COLLATE` are refused in them.
+- **Triggers** are the option `sql_triggers` of the space, not tuples of `_trigger`. Changes by SQL fire them, other
+  requests do not, as in Tarantool. A statement that fires triggers runs row by row and may take 25,000 steps.
+- **`DESC` in an index** changes nothing: an index is read in both directions.
+- **`EXPLAIN`** shows the plan only; there is no bytecode.
 - **Defaults** hold for `INSERT` of SQL, and not for other requests; a field's own `default` holds for all.
 - **Plans** are made by rules: an index by equal parts, a range or a list, else a hash join. Without `ORDER BY`, a
   join's rows may come in another order than Tarantool's.
 - **A view's or a subquery's columns** have their plain names; Tarantool puts the table's name before some of them.
+- **The count of `UPDATE OR REPLACE`** is that of the rows that were updated; Tarantool adds those that had to go.
 - **`EXISTS`** of a query with more than one row is true; Tarantool 2.6.0 refuses some of them.
 - **A parameter's type** in the metadata is that of its value wherever it stands; in Tarantool only where it stands first.
 - **Limits**: 64 MiB of rows, groups and hashes of a statement, 2,000 columns, 64 tables, 30 compounds, 65,000

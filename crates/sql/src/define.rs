@@ -1,81 +1,20 @@
 //! CREATE, ALTER, DROP and TRUNCATE: tuples of the system spaces, as Tarantool 2.6 makes them.
 
-use crate::ast::{CreateTable, ForeignDef, KeyDef, Statement};
-use crate::catalog::{Catalog, Table};
+use crate::ast::{ColumnDef, CreateTable, Expr, KeyDef, Statement};
+use crate::catalog::Table;
+use crate::constraints::{
+    add_check, add_checks, add_foreign, drop_constraint, foreign_keys, named_fields,
+};
+use crate::define_trigger;
+use crate::definition::{
+    Definition, Definitions, Named, Schema, existing, numbers, one, text, with_field,
+};
 use crate::error::{self, Error};
 use crate::prepared::{Definable, Prepared};
-use ladon_msgpack::{self as msgpack, Value as Packed, write};
+use crate::view_tables;
+use ladon_msgpack::write;
 use ladon_space::FieldType;
-use ladon_space::fields::Fields;
 use ladon_system_spaces::{INDEX, SEQUENCE, SEQUENCE_DATA, SPACE, SPACE_SEQUENCE, TRUNCATE};
-use std::sync::Arc;
-
-/// Who knows what definitions need beside tables.
-pub trait Schema: Catalog {
-    /// The number that a new space gets.
-    fn new_space_id(&mut self) -> u32;
-    /// The number that a new sequence gets.
-    fn new_sequence_id(&mut self) -> u32;
-    /// The user's number.
-    fn owner(&mut self) -> u32;
-    /// The sequence that fills in a field of a space, if it was made for that.
-    fn sequence_of(&mut self, space: u32) -> Option<u32>;
-}
-
-/// A change of a tuple of a system space.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Definition {
-    /// A new tuple; a way back is to delete this key.
-    Insert {
-        /// The system space.
-        space: u32,
-        /// The tuple.
-        tuple: Vec<u8>,
-        /// Its primary key.
-        key: Vec<u8>,
-    },
-    /// A tuple in the place of another.
-    Replace {
-        /// The system space.
-        space: u32,
-        /// The tuple.
-        tuple: Vec<u8>,
-    },
-    /// The tuple with this primary key goes, if it is there.
-    Delete {
-        /// The system space.
-        space: u32,
-        /// The key.
-        key: Vec<u8>,
-    },
-    /// A space is emptied.
-    Truncate {
-        /// `_truncate`.
-        system: u32,
-        /// The space.
-        space: u32,
-    },
-}
-
-/// What a statement defines, and the number of rows that it tells.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Definitions {
-    /// In this order; if one fails, those before it are taken back.
-    pub steps: Vec<Definition>,
-    /// What its reply shows.
-    pub count: u64,
-}
-
-fn numbers(numbers: &[u32]) -> Vec<u8> {
-    let mut out = Vec::new();
-    write::array(&mut out, numbers.len() as u32);
-    numbers.iter().for_each(|number| write::uint(&mut out, (*number).into()));
-    out
-}
-
-fn one(step: Definition, count: u64) -> Definitions {
-    Definitions { steps: vec![step], count }
-}
 
 impl Definable<'_> {
     /// The tuples that the statement means.
@@ -106,6 +45,13 @@ impl Definable<'_> {
                 let step = add_index(&table, name, columns, *is_unique, schema)?;
                 Ok(one(step, 1))
             }
+            Statement::AddCheck { table, name, text } => {
+                add_check(&*existing(schema, table)?, (name, text))
+            }
+            Statement::AddForeign { table, foreign } => {
+                let table = existing(schema, table)?;
+                add_foreign(&table, foreign, schema)
+            }
             Statement::AddUnique { table, key, is_primary } => {
                 let table = existing(schema, table)?;
                 if *is_primary {
@@ -120,6 +66,10 @@ impl Definable<'_> {
             Statement::DropConstraint { table, name } => drop_constraint(table, name, schema),
             Statement::DropTable { name, if_exists } => drop_space(name, *if_exists, false, schema),
             Statement::DropView { name, if_exists } => drop_space(name, *if_exists, true, schema),
+            Statement::CreateTrigger(trigger) => define_trigger::create(trigger, schema),
+            Statement::DropTrigger { name, if_exists } => {
+                define_trigger::drop(name, *if_exists, schema)
+            }
             Statement::RenameTable { from, to } => rename(from, to, schema),
             Statement::Truncate(name) => {
                 let table = existing(schema, name)?;
@@ -134,30 +84,12 @@ impl Definable<'_> {
     }
 }
 
-fn existing(schema: &mut dyn Schema, name: &str) -> Result<Arc<Table>, Error> {
-    schema.table(name)?.ok_or_else(|| error::no_space(name))
-}
-
 fn exists(name: &str) -> Error {
     error::make(error::SPACE_EXISTS, format!("Space '{name}' already exists"))
 }
 
 fn cannot_create(name: &str, why: &str) -> Error {
     error::make(error::CREATE_SPACE, format!("Failed to create space '{name}': {why}"))
-}
-
-/// A part of an index, or a field of a format.
-struct Named<'n> {
-    name: &'n str,
-    kind: FieldType,
-    is_nullable: bool,
-    collation: u32,
-    default: Option<&'n str>,
-}
-
-fn text(out: &mut Vec<u8>, name: &str, value: &str) {
-    write::str(out, name.as_bytes());
-    write::str(out, value.as_bytes());
 }
 
 fn nullable(out: &mut Vec<u8>, is_nullable: bool) {
@@ -250,9 +182,6 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
     if schema.table(name)?.is_some() {
         return if table.if_not_exists { Ok(Definitions::default()) } else { Err(exists(name)) };
     }
-    if !table.checks.is_empty() {
-        return Err(error::unsupported("CHECK"));
-    }
     let Some(primary) = &table.primary else {
         return Err(cannot_create(name, "PRIMARY KEY missing"));
     };
@@ -271,6 +200,7 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
             Some(name) => collation(schema, name)?,
             None => 0,
         };
+        check_default(name, column)?;
         fields.push(Named {
             name: &column.name,
             kind: column.kind,
@@ -281,34 +211,79 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
     }
     let id = schema.new_space_id();
     let owner = schema.owner();
+    let mut options = foreign_keys(table, id, &fields, schema)?;
+    let has_collations = fields.iter().any(|field| field.collation != 0);
+    add_checks(&mut options, table, has_collations)?;
     let mut steps = vec![space_tuple(&SpaceTuple {
         id,
         owner,
         name,
-        options: &foreign_keys(table, id, &fields, schema)?,
+        options: &options,
         format: &format(&fields),
         count: fields.len(),
     })];
-    let mut all = vec![(primary, "pk")];
-    all.extend(table.unique.iter().map(|key| (key, "unique")));
+    add_keys(&mut steps, (table, primary, id), &fields, schema)?;
+    if let Some(column) = &table.autoincrement {
+        let field = fields.iter().position(|field| field.name == *column);
+        let field = field.ok_or_else(|| error::no_column(column))?;
+        steps.extend(autoincrement(id, owner, name, field as u32, schema));
+    }
+    Ok(Definitions { steps, count: 1 })
+}
+
+/// Adds the indexes of a table's keys.
+fn add_keys(
+    steps: &mut Vec<Definition>,
+    (table, primary, id): (&CreateTable, &KeyDef, u32),
+    fields: &[Named<'_>],
+    schema: &mut dyn Schema,
+) -> Result<(), Error> {
+    let name = &table.name[..];
+    // Their numbers in names are those of the text.
+    let before = table.keys_before_primary;
+    let mut all = vec![(primary, "pk", before + 1)];
+    all.extend(
+        table
+            .unique
+            .iter()
+            .enumerate()
+            .map(|(at, key)| (key, "unique", at + 1 + usize::from(at >= before))),
+    );
     let mut made: Vec<Vec<(u32, FieldType, bool, u32)>> = Vec::new();
-    for (key, prefix) in all {
-        let parts = parts(key, (name, &fields), schema)?;
+    let mut skipped = 0;
+    for (key, prefix, place) in all {
+        let parts = parts(key, (name, fields), schema)?;
         // The same columns again need no index of their own.
         if key.name.is_none() && made.contains(&parts) {
+            skipped += 1;
             continue;
         }
         let number = made.len() as u32;
-        let unnamed = format!("{prefix}_unnamed_{name}_{}", number + 1);
+        let unnamed = format!("{prefix}_unnamed_{name}_{}", place - skipped);
         let index_name = key.name.clone().unwrap_or(unnamed);
         steps.push(index((id, number, &index_name), true, &parts));
         made.push(parts);
     }
-    if let Some(column) = &table.autoincrement {
-        let field = fields.iter().position(|field| field.name == *column).unwrap_or_default();
-        steps.extend(autoincrement(id, owner, name, field as u32, schema));
+    Ok(())
+}
+
+/// Checks that a default does not depend on a row.
+fn check_default(table: &str, column: &ColumnDef) -> Result<(), Error> {
+    let Some((default, _)) = &column.default else { return Ok(()) };
+    let mut is_constant = true;
+    default.each(&mut |part| {
+        is_constant &= !matches!(
+            part,
+            Expr::Column(..) | Expr::Select(_) | Expr::Exists(_) | Expr::InSelect(..)
+        );
+    });
+    match is_constant {
+        true => Ok(()),
+        false => {
+            let why = format!("default value of column '{}' is not constant", column.name);
+            Err(cannot_create(table, &why))
+        }
     }
-    Ok(Definitions { steps, count: 1 })
 }
 
 /// What a tuple of `_space` is made of.
@@ -364,87 +339,21 @@ fn autoincrement(
     ]
 }
 
-/// The options of a space with foreign keys, as 2.11 has them.
-fn foreign_keys(
-    table: &CreateTable,
-    id: u32,
-    fields: &[Named<'_>],
-    schema: &mut dyn Schema,
-) -> Result<Vec<u8>, Error> {
-    let mut options = Vec::new();
-    if table.foreign.is_empty() {
-        write::map(&mut options, 0);
-        return Ok(options);
-    }
-    write::map(&mut options, 1);
-    write::str(&mut options, b"foreign_key");
-    write::map(&mut options, table.foreign.len() as u32);
-    for (at, key) in table.foreign.iter().enumerate() {
-        let unnamed = format!("fk_unnamed_{}_{}", table.name, at + 1);
-        let name = key.name.clone().unwrap_or(unnamed);
-        foreign_key(&mut options, (&name, key), (table, id, fields), schema)?;
-    }
-    Ok(options)
-}
-
-fn foreign_key(
-    options: &mut Vec<u8>,
-    (name, key): (&str, &ForeignDef),
-    (table, _, fields): (&CreateTable, u32, &[Named<'_>]),
-    schema: &mut dyn Schema,
-) -> Result<(), Error> {
-    let refused = |why: &str| {
-        let message = format!("Failed to create foreign key constraint '{name}': {why}");
-        error::make(ladon_space::ErrorCode(173), message)
-    };
-    let is_own = key.parent == table.name;
-    let parent = if is_own { None } else { Some(existing(schema, &key.parent)?) };
-    let primary = |parent: &Option<Arc<Table>>| -> Vec<String> {
-        match parent {
-            None => {
-                table.primary.iter().flat_map(|it| &it.columns).map(|it| it.0.clone()).collect()
-            }
-            Some(parent) => {
-                let parts = parent.indexes.first().map(|it| &it.parts[..]).unwrap_or_default();
-                let fields = parts.iter().filter_map(|part| part.field);
-                fields
-                    .filter_map(|it| Some(parent.columns.get(it as usize)?.name.clone()))
-                    .collect()
-            }
+/// Names, with a number behind those that were there before.
+fn distinct(names: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        let mut found = name.clone();
+        let mut number = 0;
+        while all.contains(&found) {
+            number += 1;
+            let digits = found.trim_end_matches(|char: char| char.is_ascii_digit());
+            let base = digits.strip_suffix('_').filter(|_| digits.len() < found.len());
+            found = format!("{}_{number}", base.unwrap_or(&found));
         }
-    };
-    let foreign = match key.parent_columns.is_empty() {
-        true => primary(&parent),
-        false => key.parent_columns.clone(),
-    };
-    if foreign.len() != key.columns.len() {
-        return Err(refused(
-            "number of columns in foreign key does not match the number of columns in the primary \
-             index of referenced table",
-        ));
+        all.push(found);
     }
-    let unknown =
-        |column: &str| refused(&format!("unknown column {column} in foreign key definition"));
-    write::str(options, name.as_bytes());
-    write::map(options, 2);
-    write::str(options, b"space");
-    write::uint(options, parent.as_ref().map_or(0, |parent| parent.id).into());
-    write::str(options, b"field");
-    write::map(options, foreign.len() as u32);
-    for (local, foreign) in key.columns.iter().zip(&foreign) {
-        let own = |name: &str| fields.iter().position(|field| field.name == name);
-        let local_at = own(local).ok_or_else(|| unknown(local))?;
-        let found = match &parent {
-            None => own(foreign),
-            Some(parent) => parent.column(foreign),
-        };
-        let foreign_at = found.ok_or_else(|| {
-            refused(&format!("foreign key refers to nonexistent field {foreign}"))
-        })?;
-        write::uint(options, local_at as u64);
-        write::uint(options, foreign_at as u64);
-    }
-    Ok(())
+    all
 }
 
 fn create_view(
@@ -457,6 +366,7 @@ fn create_view(
     if schema.table(name)?.is_some() {
         return if if_not_exists { Ok(Definitions::default()) } else { Err(exists(name)) };
     }
+    let columns = distinct(columns);
     let fields: Vec<Named<'_>> = columns
         .iter()
         .zip(kinds)
@@ -495,17 +405,22 @@ fn add_index(
         let message = format!("Can't modify space '{}': views can not be indexed", table.name);
         return Err(error::make(error::ALTER_SPACE, message));
     }
-    let field =
-        |column: &crate::catalog::Column| (column.kind, column.is_nullable, column.collation);
-    let fields: Vec<Named<'_>> = table
-        .columns
-        .iter()
-        .map(|column| {
-            let (kind, is_nullable, collation) = field(column);
-            Named { name: &column.name, kind, is_nullable, collation, default: None }
-        })
-        .collect();
-    let parts = parts(key, (&table.name, &fields), schema)?;
+    let fields = named_fields(table);
+    let mut parts = parts(key, (&table.name, &fields), schema).map_err(|error| {
+        let is_no_field = error.code == error::NO_SUCH_FIELD_NAME;
+        let known = |name: &str| fields.iter().any(|field| field.name == name);
+        match key.columns.iter().find(|(name, _)| !known(name)) {
+            Some((name, _)) if is_no_field => error::no_column(name),
+            _ => error,
+        }
+    })?;
+    // A column that is named twice orders nothing the second time.
+    let all = parts.clone();
+    let mut at = 0;
+    parts.retain(|part| {
+        at += 1;
+        !all[..at - 1].contains(part)
+    });
     let id = table.indexes.iter().map(|index| index.id + 1).max().unwrap_or(0);
     Ok(index((table.id, id, name), is_unique, &parts))
 }
@@ -542,6 +457,10 @@ fn drop_space(
         let message = format!("Can't drop space '{name}': {hint}");
         return Err(error::make(error::DROP_SPACE, message));
     }
+    if schema.views_before_drop(table.id)?.iter().any(|view| view_tables::names(view, name)) {
+        let message = format!("Can't drop space '{name}': other views depend on this space");
+        return Err(error::make(error::DROP_SPACE, message));
+    }
     let delete = |space: u32, key: &[u32]| Definition::Delete { space, key: numbers(key) };
     let mut steps = Vec::new();
     if table.autoincrement.is_some() {
@@ -569,70 +488,4 @@ fn rename(from: &str, to: &str, schema: &mut dyn Schema) -> Result<Definitions, 
     write::str(&mut name, to.as_bytes());
     let tuple = with_field(&table.definition, NAME, &name);
     Ok(one(Definition::Replace { space: SPACE, tuple }, 0))
-}
-
-fn with_field(tuple: &[u8], number: usize, value: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let fields: Vec<&[u8]> = Fields::of(tuple).collect();
-    write::array(&mut out, fields.len() as u32);
-    for (at, field) in fields.into_iter().enumerate() {
-        out.extend_from_slice(if at == number { value } else { field });
-    }
-    out
-}
-
-fn drop_constraint(table: &str, name: &str, schema: &mut dyn Schema) -> Result<Definitions, Error> {
-    const OPTIONS: usize = 5;
-    let table = existing(schema, table)?;
-    if let Some(index) = table.indexes.iter().find(|index| index.name == name) {
-        let key = numbers(&[table.id, index.id]);
-        return Ok(one(Definition::Delete { space: INDEX, key }, 1));
-    }
-    let options = Fields::of(&table.definition).nth(OPTIONS).unwrap_or(&[0x80]);
-    let Some(options) = without_foreign_key(options, name) else {
-        let message = format!("Constraint '{name}' does not exist in space '{}'", table.name);
-        return Err(error::make(ladon_space::ErrorCode(214), message));
-    };
-    let tuple = with_field(&table.definition, OPTIONS, &options);
-    Ok(one(Definition::Replace { space: SPACE, tuple }, 1))
-}
-
-fn map_pairs(mut map: &[u8]) -> Vec<(&[u8], &[u8])> {
-    let Ok(Packed::Map(count)) = msgpack::read(&mut map) else { return Vec::new() };
-    let mut pairs = Vec::new();
-    for _ in 0..count {
-        match (msgpack::take(&mut map), msgpack::take(&mut map)) {
-            (Ok(name), Ok(value)) => pairs.push((name, value)),
-            _ => break,
-        }
-    }
-    pairs
-}
-
-/// A space's options without one foreign key; `None` if they do not have it.
-fn without_foreign_key(options: &[u8], name: &str) -> Option<Vec<u8>> {
-    let is_named = |bytes: &[u8], name: &str| matches!(msgpack::read(&mut { bytes }), Ok(Packed::Str(it)) if it == name.as_bytes());
-    let pairs = map_pairs(options);
-    let keys = pairs.iter().find(|(option, _)| is_named(option, "foreign_key"))?.1;
-    let all = map_pairs(keys);
-    let left: Vec<_> = all.iter().filter(|(key, _)| !is_named(key, name)).collect();
-    if left.len() == all.len() {
-        return None;
-    }
-    let mut out = Vec::new();
-    write::map(&mut out, pairs.len() as u32 - u32::from(left.is_empty()));
-    for (option, value) in &pairs {
-        if !is_named(option, "foreign_key") {
-            out.extend_from_slice(option);
-            out.extend_from_slice(value);
-        } else if !left.is_empty() {
-            out.extend_from_slice(option);
-            write::map(&mut out, left.len() as u32);
-            for (key, value) in &left {
-                out.extend_from_slice(key);
-                out.extend_from_slice(value);
-            }
-        }
-    }
-    Some(out)
 }

@@ -1,5 +1,6 @@
 //! Errors of statements: codes and texts are Tarantool 2.6's.
 
+use crate::ast::Raise;
 use ladon_space::{BoxError, ErrorCode};
 
 /// A statement's error: Tarantool's number and text.
@@ -19,6 +20,8 @@ codes! {
     ALTER_SPACE = 12;
     NO_SUCH_SPACE = 36;
     NO_SUCH_FUNCTION = 51;
+    NO_SUCH_TRIGGER = 34;
+    TRIGGER_EXISTS = 55;
     NO_SUCH_INDEX = 148;
     SQL_BIND_PARAMETER_MAX = 158;
     SQL_EXECUTE = 159;
@@ -35,6 +38,7 @@ codes! {
     SQL_UNKNOWN_TOKEN = 185;
     SQL_PARSER_GENERIC = 186;
     SQL_COLUMN_COUNT = 197;
+    HEX_LITERAL_MAX = 189;
     INT_LITERAL_MAX = 190;
     SQL_PARSER_LIMIT = 191;
     FUNC_WRONG_ARG_COUNT = 202;
@@ -50,6 +54,49 @@ pub(crate) fn generic(message: impl Into<String>) -> Error {
 
 pub(crate) fn execute(message: &str) -> Error {
     make(SQL_EXECUTE, format!("Failed to execute SQL statement: {message}"))
+}
+
+/// What an error makes of what the statement has done so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// What it has done is taken back.
+    Abort,
+    /// What it has done stays.
+    Keep,
+    /// The transaction is taken back.
+    Rollback,
+    /// It goes on with the next row.
+    Ignore,
+}
+
+/// Codes of RAISE, until the statement ends.
+const RAISED: [(ErrorCode, Then); 3] = [
+    (ErrorCode(u32::MAX - 1), Then::Ignore),
+    (ErrorCode(u32::MAX - 2), Then::Keep),
+    (ErrorCode(u32::MAX - 3), Then::Rollback),
+];
+
+pub(crate) fn raised(raise: &Raise) -> Error {
+    let (then, message) = match raise {
+        Raise::Ignore => (Then::Ignore, ""),
+        Raise::Abort(message) => (Then::Abort, &message[..]),
+        Raise::Fail(message) => (Then::Keep, &message[..]),
+        Raise::Rollback(message) => (Then::Rollback, &message[..]),
+    };
+    let mut error = execute(message);
+    if let Some((code, _)) = RAISED.iter().find(|(_, of)| *of == then) {
+        error.code = *code;
+    }
+    error
+}
+
+/// The error as a client sees it, and what it makes of the rest of the statement.
+pub(crate) fn then(mut error: Error) -> (Error, Then) {
+    let raised = RAISED.iter().find(|(code, _)| *code == error.code);
+    if raised.is_some() {
+        error.code = SQL_EXECUTE;
+    }
+    (error, raised.map_or(Then::Abort, |(_, then)| *then))
 }
 
 pub(crate) fn unsupported(what: &str) -> Error {
@@ -76,6 +123,10 @@ pub(crate) fn no_field(name: &str, space: &str) -> Error {
     make(NO_SUCH_FIELD_NAME, format!("Field '{name}' was not found in space '{space}' format"))
 }
 
+pub(crate) fn no_pragma(name: &str) -> Error {
+    make(SQL_EXECUTE, format!("Pragma '{name}' does not exist"))
+}
+
 pub(crate) fn no_index(name: &str, space: &str) -> Error {
     make(NO_SUCH_INDEX, format!("No index '{name}' is defined in space '{space}'"))
 }
@@ -85,7 +136,7 @@ pub(crate) fn limit(what: &str, found: usize, most: usize) -> Error {
 }
 
 /// The line of a place, and its position in the line; both begin with 1.
-fn place(text: &[u8], at: usize) -> (usize, usize) {
+pub(crate) fn place(text: &[u8], at: usize) -> (usize, usize) {
     let before = &text[..at.min(text.len())];
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
     let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

@@ -3,6 +3,7 @@
 use crate::bind::Binder;
 use crate::catalog::{Index, Table};
 use crate::error::{self, Error};
+use crate::parser::statement::PRAGMAS;
 use crate::prepared::{Kind, OutputColumn};
 use crate::tree::{Access, Core, IndexAccess, Query, Source};
 use crate::value::Value;
@@ -175,7 +176,10 @@ pub(crate) fn pragma(
             });
             (found.unwrap_or_default(), &INDEX_INFO)
         }
-        other => return Err(error::unsupported(&format!("PRAGMA {other}"))),
+        other if PRAGMAS.contains(&other) => {
+            return Err(error::unsupported(&format!("PRAGMA {other}")));
+        }
+        other => return Err(error::no_pragma(other)),
     };
     Ok((Kind::Fixed(rows), columns(columns_of)))
 }

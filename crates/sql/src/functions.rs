@@ -55,7 +55,7 @@ const FUNCTIONS: [Facts; 30] = [
     facts("LOWER", (1, 1), FieldType::String, lower),
     facts("NULLIF", (2, 2), FieldType::Scalar, nullif),
     facts("POSITION", (2, 2), FieldType::Integer, position),
-    facts("PRINTF", (1, MANY), FieldType::String, crate::printf::printf),
+    facts("PRINTF", (0, MANY), FieldType::String, crate::printf::printf),
     facts("QUOTE", (1, 1), FieldType::String, quote),
     facts("RANDOM", (0, 0), FieldType::Integer, random),
     facts("RANDOMBLOB", (1, 1), FieldType::Varbinary, random_blob),
@@ -228,7 +228,7 @@ fn position(arguments: &[Value], around: &Around) -> Result<Value, Error> {
         return Err(error::inconsistent("text or varbinary", other.type_shown()));
     }
     if needle.type_shown() != haystack.type_shown() {
-        return Err(error::inconsistent(haystack.type_shown(), needle.type_shown()));
+        return Err(error::inconsistent(needle.type_shown(), haystack.type_shown()));
     }
     let place = match (needle, haystack) {
         (Value::Bin(needle), Value::Bin(haystack)) => find_part(needle, haystack, |a, b| a == b),

@@ -63,17 +63,31 @@ fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     loop {
         let rest = &text[at.min(text.len())..];
         match rest {
-            [b' ' | b'\t' | b'\n' | b'\r' | 0x0c, ..] => at += 1,
+            [b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c, ..] => at += 1,
+            [byte, ..] if *byte >= 0x80 => match wide_blank(rest) {
+                Some(length) => at += length,
+                None => return at,
+            },
             [b'-', b'-', ..] => {
                 at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
             }
-            [b'/', b'*', ..] => {
+            [b'/', b'*', _, ..] => {
                 let close = rest[2..].windows(2).position(|pair| pair == b"*/");
                 at += close.map_or(rest.len(), |close| close + 4);
             }
             _ => return at.min(text.len()),
         }
     }
+}
+
+/// The length of a blank of Unicode, if one is here.
+fn wide_blank(rest: &[u8]) -> Option<usize> {
+    let first = &rest[..rest.len().min(4)];
+    let text = match std::str::from_utf8(first) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&first[..error.valid_up_to()]).ok()?,
+    };
+    text.chars().next().filter(|char| char.is_whitespace()).map(char::len_utf8)
 }
 
 fn next(text: &[u8], at: usize) -> Result<(Kind, usize), Error> {
@@ -112,8 +126,14 @@ fn is_word(byte: u8) -> bool {
 }
 
 fn word_end(text: &[u8], at: usize) -> usize {
-    let length = text[at..].iter().position(|byte| !is_word(*byte) && *byte != b'$');
-    length.map_or(text.len(), |length| at + length)
+    let mut at = at;
+    while let Some(byte) = text.get(at)
+        && (is_word(*byte) || *byte == b'$')
+        && (*byte < 0x80 || wide_blank(&text[at..]).is_none())
+    {
+        at += 1;
+    }
+    at
 }
 
 /// Where a quoted token ends; a doubled quote is a part of it.

@@ -176,14 +176,24 @@ pub(crate) fn holds(op: Binary, order: Ordering) -> bool {
 /// Whether a text matches a pattern of LIKE: `%` is anything, `_` one character.
 ///
 /// Time is bounded by the product of the lengths: only the last `%` is gone back to.
-pub(crate) fn like(pattern: &[char], text: &[char], escape: Option<char>) -> bool {
+pub(crate) fn like(
+    pattern: &[char],
+    text: &[char],
+    (escape, collation): (Option<char>, u32),
+) -> bool {
+    let compare = strings(collation);
+    let is_equal = |a: char, b: char| {
+        let (mut first, mut second) = ([0; 4], [0; 4]);
+        let one = a.encode_utf8(&mut first).as_bytes();
+        a == b || collation != 0 && compare(one, b.encode_utf8(&mut second).as_bytes()).is_eq()
+    };
     let (mut at, mut place) = (0, 0);
     // Behind the last `%`, and where in the text it has come to.
     let mut back: Option<(usize, usize)> = None;
     loop {
         let step = match pattern.get(at) {
             Some(mark) if Some(*mark) == escape => match (pattern.get(at + 1), text.get(place)) {
-                (Some(wanted), Some(found)) if wanted == found => Some(2),
+                (Some(wanted), Some(found)) if is_equal(*wanted, *found) => Some(2),
                 _ => None,
             },
             Some('%') => {
@@ -192,7 +202,7 @@ pub(crate) fn like(pattern: &[char], text: &[char], escape: Option<char>) -> boo
                 continue;
             }
             Some('_') => text.get(place).map(|_| 1),
-            Some(wanted) => text.get(place).filter(|found| *found == wanted).map(|_| 1),
+            Some(wanted) => text.get(place).filter(|found| is_equal(*wanted, **found)).map(|_| 1),
             None if place == text.len() => return true,
             None => None,
         };
@@ -216,7 +226,7 @@ mod tests {
 
     fn is_like(pattern: &str, text: &str, escape: Option<char>) -> bool {
         let chars = |text: &str| text.chars().collect::<Vec<_>>();
-        like(&chars(pattern), &chars(text), escape)
+        like(&chars(pattern), &chars(text), (escape, 0))
     }
 
     #[test]

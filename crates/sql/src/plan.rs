@@ -38,13 +38,20 @@ pub(crate) fn slots(ex: &Ex) -> u64 {
     found
 }
 
+/// Whether one of the expressions has a column of its own query.
+pub(crate) fn names_columns<'x>(all: impl Iterator<Item = &'x Ex>) -> bool {
+    let mut is_one = false;
+    all.for_each(|ex| each_place(ex, 0, &mut |place, level| is_one |= place.up == level));
+    is_one
+}
+
 /// Visits all columns in an expression, with how many levels of queries are around each.
 fn each_place(ex: &Ex, level: usize, visit: &mut dyn FnMut(&Place, usize)) {
     let mut all = |list: &mut dyn Iterator<Item = &Ex>| {
         list.for_each(|ex| each_place(ex, level, visit));
     };
     match ex {
-        Ex::Value(_) | Ex::Parameter(_) | Ex::Aggregate(_) => {}
+        Ex::Value(_) | Ex::Parameter(_) | Ex::Aggregate(_) | Ex::Raise(_) => {}
         Ex::Column(place) => visit(place, level),
         Ex::Unary(_, a) | Ex::IsNull(a, _) | Ex::Cast(a, _) => each_place(a, level, visit),
         Ex::And(a, b)
@@ -62,7 +69,7 @@ fn each_place(ex: &Ex, level: usize, visit: &mut dyn FnMut(&Place, usize)) {
             all(&mut list.iter().map(|(ex, _)| ex));
             each_of_query(&sub.query, level + 1, visit);
         }
-        Ex::Like(a, b, c, _) => {
+        Ex::Like(a, b, c, ..) => {
             all(&mut [&**a, &**b].into_iter().chain(c.as_deref()));
         }
         Ex::Case(a, branches, b) => {

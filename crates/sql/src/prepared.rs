@@ -3,13 +3,15 @@
 use crate::ast::{self, Statement};
 use crate::bind::Binder;
 use crate::catalog::Catalog;
-use crate::changes::{self, Changes, Changing};
+use crate::changes::{self, Changes, Changing, Done, Stop, Writer};
 use crate::error::{self, Error};
 use crate::explain;
 use crate::functions::Around;
 use crate::parser;
 use crate::run::{self, Budget, Run, Spaces};
+use crate::stepwise::Stepwise;
 use crate::tree::{Output, Query};
+use crate::triggers::Program;
 use crate::value::Value;
 use ladon_space::FieldType;
 
@@ -44,7 +46,8 @@ pub(crate) enum Kind {
 pub enum Action<'p> {
     /// [`Prepared::write_rows`].
     Rows,
-    /// [`Prepared::changes`], of the rows of this space.
+    /// [`Prepared::changes`], of the rows of this space; [`Prepared::change_stepwise`], if it
+    /// [is so](Prepared::is_stepwise).
     Changes(u32),
     /// [`crate::Definitions`] of it.
     Define(Definable<'p>),
@@ -54,6 +57,12 @@ pub enum Action<'p> {
     Commit,
     /// ROLLBACK.
     Rollback,
+    /// SAVEPOINT with this name.
+    Savepoint(&'p str),
+    /// RELEASE of a savepoint.
+    Release(&'p str),
+    /// ROLLBACK TO a savepoint.
+    RollbackTo(&'p str),
     /// SET SESSION: a setting's name and its value.
     Set(&'p str, &'p Value),
 }
@@ -69,6 +78,8 @@ pub struct Session {
     pub row_count: u64,
     /// A random number.
     pub random: u64,
+    /// A trigger that runs is not fired again.
+    pub runs_triggers_once: bool,
 }
 
 /// A statement with its plan.
@@ -77,6 +88,7 @@ pub struct Prepared {
     parameters: Vec<Option<String>>,
     columns: Vec<OutputColumn>,
     spaces: Vec<u32>,
+    programs: Vec<Program>,
     pub(crate) places: usize,
 }
 
@@ -113,8 +125,9 @@ pub fn prepare(text: &[u8], catalog: &mut dyn Catalog) -> Result<Prepared, Error
     let parsed = parser::parse(text)?;
     let mut binder = Binder::new(catalog);
     let (kind, columns) = bind(&mut binder, parsed.statement)?;
+    let programs = binder.bind_programs()?;
     let (places, spaces) = (binder.places, std::mem::take(&mut binder.spaces));
-    Ok(Prepared { kind, parameters: parsed.parameters, columns, spaces, places })
+    Ok(Prepared { kind, parameters: parsed.parameters, columns, spaces, programs, places })
 }
 
 fn bind(binder: &mut Binder<'_>, statement: Statement) -> Result<(Kind, Vec<OutputColumn>), Error> {
@@ -158,9 +171,6 @@ fn bind(binder: &mut Binder<'_>, statement: Statement) -> Result<(Kind, Vec<Outp
             let view = Statement::CreateView { name, columns: names, select, if_not_exists, text };
             return Ok((Kind::Other(view), columns));
         }
-        Statement::Savepoint => {
-            return Err(error::unsupported("savepoints"));
-        }
         other => (Kind::Other(other), Vec::new()),
     })
 }
@@ -174,6 +184,9 @@ impl Prepared {
             Kind::Other(Statement::Begin) => Action::Begin,
             Kind::Other(Statement::Commit) => Action::Commit,
             Kind::Other(Statement::Rollback) => Action::Rollback,
+            Kind::Other(Statement::Savepoint(name)) => Action::Savepoint(name),
+            Kind::Other(Statement::Release(name)) => Action::Release(name),
+            Kind::Other(Statement::RollbackTo(name)) => Action::RollbackTo(name),
             Kind::Other(Statement::SetSession { name, value }) => Action::Set(name, value),
             Kind::Other(other) => Action::Define(Definable(other)),
         }
@@ -208,7 +221,7 @@ impl Prepared {
         session: Session,
         budget: &'r Budget,
     ) -> Run<'r> {
-        let Session { row_count, random } = session;
+        let Session { row_count, random, .. } = session;
         let around = Around { collation: 0, row_count, random };
         Run::new(spaces, parameters, around, budget, self.places)
     }
@@ -254,6 +267,45 @@ impl Prepared {
             return Err(error::execute("the statement changes no rows"));
         };
         changing.changes(&self.run(from, session, budget))
+    }
+
+    /// Whether rows have to be changed one by one, because they fire triggers.
+    pub fn is_stepwise(&self) -> bool {
+        matches!(&self.kind, Kind::Changes(changing) if changing.is_stepwise())
+    }
+
+    /// Changes rows one by one, with the triggers that they fire.
+    ///
+    /// # Errors
+    /// Those of the statement, its triggers, the writer and the budget; what was written is taken
+    /// back, kept or taken back with the whole transaction, as the error says.
+    pub fn change_stepwise(
+        &self,
+        parameters: &[Value],
+        session: Session,
+        budget: &Budget,
+        writer: &mut dyn Writer,
+    ) -> Result<Done, Stop> {
+        let Kind::Changes(changing) = &self.kind else {
+            return Err(error::execute("the statement changes no rows").into());
+        };
+        let Session { row_count, random, runs_triggers_once } = session;
+        let around = Around { collation: 0, row_count, random };
+        let is_recursive = !runs_triggers_once;
+        let (programs, places) = (&self.programs[..], self.places);
+        let (depth, active) = (0, Vec::new());
+        let mut stepwise = Stepwise {
+            programs,
+            parameters,
+            around,
+            budget,
+            places,
+            writer,
+            depth,
+            is_recursive,
+            active,
+        };
+        stepwise.change(changing, None, changing.on_conflict)
     }
 }
 

@@ -23,11 +23,12 @@ struct Spec {
 /// # Errors
 /// If a width is too large, or the conversion is none of these.
 pub(crate) fn printf(arguments: &[Value], _: &Around) -> Result<Value, Error> {
-    if arguments[0].is_null() {
+    let Some((format, rest)) = arguments.split_first().filter(|(format, _)| !format.is_null())
+    else {
         return Ok(Value::Null);
-    }
-    let format: Vec<char> = String::from_utf8_lossy(&text_of(&arguments[0])).chars().collect();
-    let mut rest = arguments[1..].iter();
+    };
+    let format: Vec<char> = String::from_utf8_lossy(&text_of(format)).chars().collect();
+    let mut rest = rest.iter();
     let mut out = String::new();
     let mut at = 0;
     while at < format.len() {
@@ -36,7 +37,7 @@ pub(crate) fn printf(arguments: &[Value], _: &Around) -> Result<Value, Error> {
             at += 1;
             continue;
         }
-        let (spec, next) = read(&format, at + 1)?;
+        let (spec, next) = read(&format, at + 1, &mut rest)?;
         let Some(conversion) = format.get(next) else {
             out.push('%');
             break;
@@ -52,7 +53,11 @@ pub(crate) fn printf(arguments: &[Value], _: &Around) -> Result<Value, Error> {
     Ok(Value::text(&out))
 }
 
-fn read(format: &[char], mut at: usize) -> Result<(Spec, usize), Error> {
+fn read<'v>(
+    format: &[char],
+    mut at: usize,
+    rest: &mut impl Iterator<Item = &'v Value>,
+) -> Result<(Spec, usize), Error> {
     let mut spec = Spec::default();
     loop {
         match format.get(at) {
@@ -65,8 +70,19 @@ fn read(format: &[char], mut at: usize) -> Result<(Spec, usize), Error> {
         }
         at += 1;
     }
-    let number = |at: &mut usize| {
+    let is_negative = std::cell::Cell::new(false);
+    let mut number = |at: &mut usize| {
         let mut value = 0usize;
+        if format.get(*at) == Some(&'*') {
+            *at += 1;
+            value = match rest.next() {
+                Some(Value::Int(given)) => {
+                    is_negative.set(*given < 0);
+                    usize::try_from(given.unsigned_abs()).unwrap_or(usize::MAX)
+                }
+                _ => 0,
+            };
+        }
         while let Some(digit) = format.get(*at).and_then(|it| it.to_digit(10)) {
             value = value.saturating_mul(10).saturating_add(digit as usize);
             *at += 1;
@@ -77,6 +93,8 @@ fn read(format: &[char], mut at: usize) -> Result<(Spec, usize), Error> {
         }
     };
     spec.width = number(&mut at)?;
+    // As in C: a negative width is one to the left.
+    spec.is_left |= is_negative.get();
     if format.get(at) == Some(&'.') {
         at += 1;
         spec.precision = Some(number(&mut at)?);

@@ -1,7 +1,7 @@
 //! Bound queries: names are places, types are known, and it is chosen how tables are read.
 
 use crate::aggregate::Aggregate;
-use crate::ast::{Binary, Compound, Unary};
+use crate::ast::{Binary, Compound, Raise, Unary};
 use crate::functions::Function;
 use crate::value::Value;
 use ladon_space::FieldType;
@@ -55,7 +55,8 @@ pub(crate) enum Ex {
     IsNull(Box<Ex>, bool),
     InList(Box<Ex>, Vec<(Ex, Comparison)>, bool),
     InQuery(Vec<(Ex, Comparison)>, Box<Sub>, bool),
-    Like(Box<Ex>, Box<Ex>, Option<Box<Ex>>, bool),
+    /// The value, the pattern, the escape character, whether it is negated, and the collation.
+    Like(Box<Ex>, Box<Ex>, Option<Box<Ex>>, bool, u32),
     Case(Option<Box<Ex>>, Vec<(Ex, Ex, Comparison)>, Option<Box<Ex>>),
     Cast(Box<Ex>, FieldType),
     Function(Function, Vec<Ex>, Comparison),
@@ -63,6 +64,7 @@ pub(crate) enum Ex {
     Aggregate(usize),
     Exists(Box<Sub>),
     Scalar(Box<Sub>),
+    Raise(Raise),
 }
 
 /// A query inside of another one.
@@ -127,6 +129,8 @@ pub(crate) struct Group {
     pub(crate) keys: Vec<(Ex, u32)>,
     pub(crate) aggregates: Vec<AggregateCall>,
     pub(crate) having: Option<Ex>,
+    /// A column outside of aggregates is shown, or compared.
+    pub(crate) shows_row: bool,
 }
 
 #[derive(Clone, Debug)]

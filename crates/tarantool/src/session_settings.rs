@@ -1,6 +1,7 @@
 //! `_session_settings`: a space of each session, which can be read and updated.
 //!
-//! All settings are SQL's: each keeps its value, and `sql_full_metadata` is obeyed.
+//! All settings are SQL's: each keeps its value, and `sql_full_metadata` and
+//! `sql_recursive_triggers` are obeyed.
 //! Tarantool's `error_marshaling_enabled` and `graceful_shutdown_required` are not here, because
 //! features of the protocol decide that.
 //!
@@ -19,6 +20,7 @@ use ladon_system_spaces as system;
 const NAME: &str = "_session_settings";
 const OWNER: u32 = 1;
 const FULL_METADATA: &str = "sql_full_metadata";
+const RECURSIVE_TRIGGERS: &str = "sql_recursive_triggers";
 const ENGINE_SETTING: &str = "sql_default_engine";
 
 /// The settings that are true or false, by name, with their values in 2.11.
@@ -26,7 +28,7 @@ const SWITCHES: [(&str, bool); 8] = [
     ("sql_full_column_names", false),
     (FULL_METADATA, false),
     ("sql_parser_debug", false),
-    ("sql_recursive_triggers", true),
+    (RECURSIVE_TRIGGERS, true),
     ("sql_reverse_unordered_selects", false),
     ("sql_select_debug", false),
     ("sql_seq_scan", true),
@@ -80,11 +82,21 @@ fn defaults() -> Result<Space, BoxError> {
 impl Session {
     /// Whether metadata of SQL is to tell all that is known of a column.
     pub(crate) fn has_full_metadata(&self) -> bool {
-        let Some(settings) = &self.settings else { return false };
+        self.is_on(FULL_METADATA).unwrap_or(false)
+    }
+
+    /// Whether a trigger that runs is not fired again.
+    pub(crate) fn runs_triggers_once(&self) -> bool {
+        self.is_on(RECURSIVE_TRIGGERS) == Some(false)
+    }
+
+    /// A setting that is true or false, if the session has looked at its settings.
+    fn is_on(&self, name: &str) -> Option<bool> {
+        let settings = self.settings.as_ref()?;
         let mut key = vec![0x91];
-        write::str(&mut key, FULL_METADATA.as_bytes());
-        let tuple = settings.get(0, &key).ok().flatten();
-        tuple.is_some_and(|tuple| tuple.field(1) == Some(&[0xc3]))
+        write::str(&mut key, name.as_bytes());
+        let tuple = settings.get(0, &key).ok().flatten()?;
+        Some(tuple.field(1) == Some(&[0xc3]))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::long_select::{BYTES_MAX, LongSelect, Shape, TUPLES_MAX};
 use crate::session::Session;
 use crate::session_settings;
 use crate::watch::schema_changed;
-use ladon_engine::{ADMIN, Catalog, DefinitionRights, GUEST, Privilege, SpaceTx};
+use ladon_engine::{ADMIN, Catalog, DefinitionRights, GUEST, NewDefinition, Privilege, SpaceTx};
 use ladon_iproto::auth::{Credentials, NO_CREDENTIALS, StoredPassword};
 use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
@@ -233,13 +233,44 @@ impl Running<'_, '_> {
         };
         self.depends = self.depends.max(lsn);
         if written.as_ref().is_ok_and(|written| *written != Written::default()) {
-            schema_changed(node, &node.keyspace, lsn);
-            // The reply shows the version that it made, or a later one.
-            let catalog = node.keyspace.spaces.catalog();
-            self.schema_version = catalog.version;
-            self.depends = self.depends.max(catalog.changed);
+            self.note_definition(lsn);
         }
         Ok(written?)
+    }
+
+    /// Creates a space with all that belongs to it, in one transaction.
+    pub(crate) fn define_table(&mut self, tuples: &[NewDefinition<'_>]) -> Result<(), Ended> {
+        if self.is_in_transaction() {
+            let what = "definitions in a transaction of several requests";
+            return Err(error::unsupported(what).into());
+        }
+        self.check_takes_writes()?;
+        for (id, _) in tuples {
+            self.check_stillness(*id)?;
+        }
+        let node = self.thread.node;
+        let ThreadParts { scratch, append, .. } = &mut *self.thread;
+        let rights = self.session.rights(node, scratch)?;
+        let insert = |space: &mut Space, tuple: &[u8]| {
+            check_write(rights, space)?;
+            space.insert(tuple)
+        };
+        let (done, lsn) = node.keyspace.define_table(tuples, rights, scratch, insert, append);
+        self.depends = self.depends.max(lsn);
+        if done.is_ok() {
+            self.note_definition(lsn);
+        }
+        Ok(done?)
+    }
+
+    /// Shows others that definitions have changed, and the reply their version.
+    fn note_definition(&mut self, lsn: Lsn) {
+        let node = self.thread.node;
+        schema_changed(node, &node.keyspace, lsn);
+        // The reply shows the version that it made, or a later one.
+        let catalog = node.keyspace.spaces.catalog();
+        self.schema_version = catalog.version;
+        self.depends = self.depends.max(catalog.changed);
     }
 
     /// Whether a commit has asked the writers of a space to wait.
@@ -305,7 +336,7 @@ impl Running<'_, '_> {
             Appended::All { count, position } => (count, position),
             Appended::TooMany(space) => {
                 data.abandon(out);
-                let long = LongSelect::new(space, selected, shape)?;
+                let long = LongSelect::new(*space, selected, shape)?;
                 let began_ms = self.thread.now_ms;
                 self.long = Some(LongReply::of_another_protocol(Box::new(long), began_ms));
                 return Ok(0);
@@ -344,7 +375,9 @@ impl Running<'_, '_> {
                 };
                 let is_long = looked == TUPLES_MAX || out.len() - start >= BYTES_MAX;
                 if !is_alone && is_long {
-                    return Ok((!has_long_reply).then(|| Appended::TooMany(space.clone())));
+                    return Ok(
+                        (!has_long_reply).then(|| Appended::TooMany(Box::new(space.clone())))
+                    );
                 }
                 looked += 1;
                 if let Some(tuple) = tuple {
@@ -396,7 +429,7 @@ enum Appended {
     /// Their number, and the last one's position if it is wanted.
     All { count: u32, position: Option<Vec<u8>> },
     /// There are so many that the reply is to be long: a copy of the space.
-    TooMany(Space),
+    TooMany(Box<Space>),
 }
 
 /// What a request comes to that has no reply of its own.

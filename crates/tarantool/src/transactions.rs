@@ -1,5 +1,6 @@
 //! The open transactions of a connection, and when they time out.
 
+use crate::sql::Savepoints;
 use ladon_engine::{Interactive, Scratch};
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,6 +17,7 @@ pub(crate) struct Open {
     /// `None` once it has timed out, or had to end.
     transaction: Option<Interactive>,
     deadline_ms: Option<u64>,
+    savepoints: Savepoints,
 }
 
 /// The transaction of a stream.
@@ -42,12 +44,13 @@ impl Transactions {
     /// Opens a stream's transaction, which may time out.
     pub(crate) fn put(&mut self, stream: u64, transaction: Interactive, deadline_ms: Option<u64>) {
         self.deadlines.extend(deadline_ms.map(|at_ms| (at_ms, stream)));
-        self.open.insert(stream, Open { transaction: Some(transaction), deadline_ms });
+        let savepoints = Savepoints::default();
+        self.open.insert(stream, Open { transaction: Some(transaction), deadline_ms, savepoints });
     }
 
     /// Takes a stream's transaction, which is open no more.
     pub(crate) fn take(&mut self, stream: u64) -> Taken {
-        let Some(Open { transaction, deadline_ms }) = self.open.remove(&stream) else {
+        let Some(Open { transaction, deadline_ms, .. }) = self.open.remove(&stream) else {
             return Taken::None;
         };
         if let Some(at_ms) = deadline_ms {
@@ -74,6 +77,11 @@ impl Transactions {
     /// or if it has timed out.
     pub(crate) fn of(&mut self, stream: u64) -> Option<&mut Option<Interactive>> {
         self.open.get_mut(&stream).map(|open| &mut open.transaction)
+    }
+
+    /// The savepoints of a stream's transaction, if it is open.
+    pub(crate) fn savepoints(&mut self, stream: u64) -> Option<&mut Savepoints> {
+        self.open.get_mut(&stream).map(|open| &mut open.savepoints)
     }
 
     /// Bytes that all transactions hold.

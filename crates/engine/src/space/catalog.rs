@@ -442,7 +442,9 @@ impl Spaces {
 
     /// An empty space.
     pub(super) fn new_space(&self, def: SpaceDef) -> Space {
+        let check = ladon_sql::tuple_checks(&def);
         let mut space = Space::new(def);
+        space.set_tuple_check(check);
         space.set_hash_seed(self.hash_seed);
         space
     }

@@ -203,6 +203,7 @@ impl Effect<'_> {
             tx.lock_also(cell);
         }
         if catalog.get(described).is_none() {
+            self.check_checks(None)?;
             return match (self.id, self.old) {
                 // It is created when the catalog is changed.
                 (system::SPACE, None) => {
@@ -215,10 +216,16 @@ impl Effect<'_> {
         }
         self.check_filler(tx, described)?;
         self.check_named(catalog, tx.space_mut(described))?;
+        self.check_checks(Some(tx.space_mut(described)))?;
         let whole = tx.space_mut(described).clone();
         let before = whole.bytes();
         let was_mounted = whole.def().resp_prefix.is_some();
         let out = self.apply_prepared(tx, described, prepared.as_deref_mut())?;
+        if self.id == system::SPACE {
+            let space = tx.space_mut(described);
+            let check = ladon_sql::tuple_checks(space.def());
+            space.set_tuple_check(check);
+        }
         self.break_off_preparations(tx.guard(described));
         if let Err(error) = self.check_foreign_keys(tx, prepared.as_deref()) {
             *tx.space_mut(described) = whole;
@@ -235,6 +242,26 @@ impl Effect<'_> {
         }
         garbage.extend(out.map(Garbage::of));
         garbage.push(Garbage::of_definition(whole, before));
+        Ok(())
+    }
+
+    /// Checks a tuple of `_space` that is to create a space, whose foreign keys' parents are locked
+    /// until the transaction ends.
+    pub(super) fn check_new_space(&self, tx: &mut SpaceTx<'_>) -> Result<(), BoxError> {
+        let Some(described) = self.described()? else { return Ok(()) };
+        if described < system::USER_ID_MIN {
+            let why = "numbers below 512 are of system spaces, whose definitions are fixed";
+            return Err(cannot_alter(described, why));
+        }
+        let catalog = tx.catalog();
+        self.check_mount(catalog)?;
+        self.check_checks(None)?;
+        let parents = self.parents(catalog)?;
+        for cell in parents.iter().filter_map(|id| catalog.get(*id)) {
+            tx.lock_also(cell);
+        }
+        self.check_foreign_keys(tx, None)?;
+        self.bind(tx, &parents);
         Ok(())
     }
 
@@ -358,7 +385,9 @@ impl Effect<'_> {
     pub(super) fn apply(&self, space: &mut Space) -> Result<Option<Space>, BoxError> {
         match (self.id, self.old, self.new) {
             (system::SPACE, Some(_), Some(new)) => {
-                space.alter(SpaceDef::from_tuple(new.bytes())?)?
+                space.alter(SpaceDef::from_tuple(new.bytes())?)?;
+                let check = ladon_sql::tuple_checks(space.def());
+                space.set_tuple_check(check);
             }
             (system::SPACE, Some(_), None) if space.indexes().next().is_some() => {
                 return Err(cannot_drop(&space.def().name, "the space has indexes"));
@@ -424,7 +453,7 @@ impl Effect<'_> {
     }
 
     /// Notes a sequence, or which one fills in a space's field.
-    fn set_sequences(&self, catalog: &mut Catalog) {
+    pub(super) fn set_sequences(&self, catalog: &mut Catalog) {
         let read = "it was read before";
         if self.id == system::SEQUENCE {
             let def = |tuple: &Tuple| SequenceDef::from_tuple(tuple.bytes()).expect(read);
@@ -493,6 +522,14 @@ impl Effect<'_> {
             parents.insert(parent);
         }
         Ok(parents)
+    }
+
+    /// Checks what SQL's CHECKs of a definition are.
+    fn check_checks(&self, space: Option<&Space>) -> Result<(), BoxError> {
+        let (system::SPACE, Some(new)) = (self.id, self.new) else { return Ok(()) };
+        let def = SpaceDef::from_tuple(new.bytes())?;
+        let is_empty = space.is_none_or(Space::is_empty);
+        ladon_sql::check_definition(space.map(Space::def), &def, is_empty)
     }
 
     /// Checks that a space whose tuples foreign keys of others name keeps them.

@@ -34,6 +34,7 @@ mod recovery;
 mod rights;
 mod saving;
 mod stillness;
+mod table_definition;
 mod transaction;
 mod users;
 mod write;
@@ -45,6 +46,7 @@ pub use open_transactions::TransactionLimits;
 pub(crate) use open_transactions::{Holding, OpenTransactions};
 pub use rights::{AllRights, DefinitionRights, ObjectKind, Privilege, RightsObject, access_denied};
 pub use stillness::DefinitionTurn;
+pub use table_definition::NewDefinition;
 pub use transaction::SpaceTx;
 pub use users::{ADMIN, GUEST, Grant, PUBLIC, SUPER, UserDef};
 

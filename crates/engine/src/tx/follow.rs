@@ -30,7 +30,7 @@ struct Plan<'r> {
     locks_all: bool,
     /// In order.
     spaces: Vec<SpaceId>,
-    /// The space of a definition, which is the record's only change.
+    /// The space of a definition: then all of the record's changes are definitions.
     definition: Option<SpaceId>,
 }
 
@@ -57,8 +57,13 @@ impl Keyspace {
         now_ms: u64,
     ) -> Result<Followed, ApplyError> {
         let Plan { changes, hashes, locks_all, spaces, definition } = self.plan(record)?;
-        if let (Some(id), [Prepared(change, _)]) = (definition, &changes[..]) {
-            self.follow_definition(id, *change, lsn, scratch, now_ms)?;
+        if definition.is_some() {
+            for Prepared(change, _) in &changes {
+                if let Change::SpacePut { space, .. } | Change::SpaceDelete { space, .. } = *change
+                {
+                    self.follow_definition(space, *change, lsn, scratch, now_ms)?;
+                }
+            }
             return Ok(Followed { defines: true });
         }
         let locks = match &hashes[..] {
@@ -111,9 +116,9 @@ impl Keyspace {
             plan.changes.push(Prepared(change, object));
         }
         if let Some(space) = plan.definition
-            && plan.changes.len() > 1
+            && !plan.spaces.iter().all(|space| defines(*space))
         {
-            let text = "a definition beside other changes of one record".to_owned();
+            let text = "a definition beside changes of data in one record".to_owned();
             return Err(ApplyError::Space(space, text));
         }
         plan.spaces.sort_unstable();

@@ -4,7 +4,9 @@ use super::definition::{Field, IndexOptions, Part, SpaceRow, index_line};
 use ladon_iproto::auth::{self, Credentials};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::greeting::{self, GREETING_BYTES, SALT_BYTES};
-use ladon_iproto::request::{Auth, Delete, IndexRef, Put, Select, SpaceRef, Update};
+use ladon_iproto::request::{
+    Auth, Delete, Execute, IndexRef, Put, Select, SpaceRef, Statement, Update,
+};
 use ladon_iproto::{Progress, Request, frame};
 use ladon_msgpack::write;
 use std::io::{self, Read as _, Write as _};
@@ -65,19 +67,45 @@ impl Client {
         self.ask(&request).map(drop)
     }
 
+    /// Runs a statement of SQL, in a stream, so that it may begin a transaction.
+    ///
+    /// # Errors
+    /// Those of the statement and of the connection.
+    pub fn execute<T>(
+        &mut self,
+        statement: &str,
+        read: impl Fn(&Reply<'_>) -> Result<T, ladon_msgpack::Error>,
+    ) -> Result<T, ClientError> {
+        const STREAM: u64 = 1;
+        let statement = Statement::Text(statement.as_bytes());
+        let request = Request::Execute(Execute { statement, bind: None });
+        self.ask_in(STREAM, &request, |reply| Ok(read(reply)?))
+    }
+
     fn ask(&mut self, request: &Request<'_>) -> Result<Vec<Vec<u8>>, ClientError> {
+        self.ask_in(0, request, |reply| {
+            Ok(reply.tuples().into_iter().map(<[u8]>::to_vec).collect())
+        })
+    }
+
+    fn ask_in<T>(
+        &mut self,
+        stream: u64,
+        request: &Request<'_>,
+        read: impl Fn(&Reply<'_>) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
         self.sync += 1;
         let mut bytes = Vec::new();
-        write_request(&mut bytes, self.sync, 0, request);
+        write_request(&mut bytes, self.sync, stream, request);
         self.stream.write_all(&bytes)?;
         loop {
             match frame::next(&self.unread, frame::PACKET_BYTES_MAX) {
                 Progress::Complete { start, end } => {
                     let reply = Reply::decode(&self.unread[start..end])?;
                     let error = reply.error.map(|text| String::from_utf8_lossy(text).into_owned());
-                    let tuples = reply.tuples().into_iter().map(<[u8]>::to_vec).collect();
+                    let answer = read(&reply);
                     self.unread.drain(..end);
-                    return error.map_or(Ok(tuples), |error| Err(ClientError::Refused(error)));
+                    return error.map_or(answer, |error| Err(ClientError::Refused(error)));
                 }
                 Progress::Invalid(error) => return Err(ClientError::Refused(error.to_string())),
                 Progress::Incomplete { .. } => {}

@@ -1,7 +1,7 @@
 //! `ladon space`: lists, creates, alters and drops spaces and indexes of a running server, by the
 //! tuples of its system spaces, as a connector would.
 
-mod client;
+pub mod client;
 mod definition;
 
 use crate::exit::Exit;
@@ -34,14 +34,7 @@ pub fn command() -> Command {
                 .default_value("127.0.0.1:3301")
                 .help("Where the server listens for IPROTO"),
         )
-        .arg(Arg::new("user").long("user").default_value("admin").help("Who to log in as"))
-        .arg(
-            Arg::new("password-file")
-                .long("password-file")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("The file with the password; otherwise LADON_IPROTO_PASSWORD has it"),
-        )
+        .args(login_arguments())
         .subcommand(Command::new("list").about("Print every space with its format and indexes"))
         .subcommand(
             Command::new("create")
@@ -73,6 +66,37 @@ pub fn command() -> Command {
                 .about("Remove a space with its indexes and tuples")
                 .arg(name("space", "The space's name")),
         )
+}
+
+/// Who logs in, and the password.
+pub fn login_arguments() -> [Arg; 2] {
+    let user = Arg::new("user").long("user").default_value("admin").help("Who to log in as");
+    let password = Arg::new("password-file")
+        .long("password-file")
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .help("The file with the password; otherwise LADON_IPROTO_PASSWORD has it");
+    [user, password]
+}
+
+/// Connects to a server, and logs in as [`login_arguments`] say.
+///
+/// # Errors
+/// Why there is no connection.
+pub fn log_in(matches: &ArgMatches, address: &str) -> Result<Client, ClientError> {
+    let password = match matches.get_one::<PathBuf>("password-file") {
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|error| ClientError::Password(path.display().to_string(), error))?
+            .trim_end_matches(['\r', '\n'])
+            .to_owned(),
+        None => std::env::var(PASSWORD_VARIABLE).unwrap_or_default(),
+    };
+    let mut client = Client::connect(address)?;
+    let user = matches.get_one::<String>("user").cloned().unwrap_or_default();
+    if user != "guest" || !password.is_empty() {
+        client.log_in(&user, &password)?;
+    }
+    Ok(client)
 }
 
 fn name(id: &'static str, help: &'static str) -> Arg {
@@ -141,18 +165,7 @@ pub fn run(matches: &ArgMatches) -> Exit {
 
 fn work(matches: &ArgMatches) -> Result<Vec<String>, ClientError> {
     let text = |of: &ArgMatches, id: &str| of.get_one::<String>(id).cloned().unwrap_or_default();
-    let password = match matches.get_one::<PathBuf>("password-file") {
-        Some(path) => std::fs::read_to_string(path)
-            .map_err(|error| ClientError::Password(path.display().to_string(), error))?
-            .trim_end_matches(['\r', '\n'])
-            .to_owned(),
-        None => std::env::var(PASSWORD_VARIABLE).unwrap_or_default(),
-    };
-    let mut client = Client::connect(&text(matches, "iproto"))?;
-    let user = text(matches, "user");
-    if user != "guest" || !password.is_empty() {
-        client.log_in(&user, &password)?;
-    }
+    let mut client = log_in(matches, &text(matches, "iproto"))?;
     let (action, its) = matches.subcommand().unwrap_or(("list", matches));
     match action {
         "create" => {

@@ -14,6 +14,7 @@ mod overtaking;
 mod sequences;
 mod session_settings;
 mod sql;
+mod sql_shell;
 mod streams;
 mod watch;
 mod while_loading;

@@ -1,7 +1,7 @@
 //! One SELECT of a query, without what is common to a compound.
 
 use super::from::Item;
-use super::query::place_of;
+use super::query::{is_same, place_of};
 use super::{Aggregates, Binder, Scope, Typed};
 use crate::ast::{self, Expr, ResultColumn};
 use crate::error::{self, Error};
@@ -83,7 +83,9 @@ impl Binder<'_> {
         self.scope().aliases = aliases(&columns);
         let mut filter_terms = filter;
         if let Some(expr) = &core.filter {
+            self.scope().is_grouped_filter = !core.group_by.is_empty();
             conjuncts(self.expr(expr)?.0, &mut filter_terms);
+            self.scope().is_grouped_filter = false;
         }
         let keys = self.group_keys(core, &columns)?;
         self.scope().mode = Aggregates::Taken;
@@ -94,21 +96,22 @@ impl Binder<'_> {
         let aggregates = std::mem::take(&mut self.scope().aggregates);
         let is_grouped = !keys.is_empty() || !aggregates.is_empty();
         if having.is_some() && !is_grouped {
-            return Err(error::execute(
-                "HAVING argument must appear in the GROUP BY clause or be used in an aggregate \
-                 function",
-            ));
+            return Err(having_alone());
         }
         let having = having.map(|(ex, _)| ex);
-        let group = is_grouped.then_some(Group { keys, aggregates, having });
         let mut bound = Core {
-            group,
             collations: outputs.iter().map(|output| output.of.collation).collect(),
             results: results.into_iter().map(|(ex, _)| ex).collect(),
             is_distinct: core.is_distinct,
             sort_keys,
             ..Core::default()
         };
+        let shown = bound.results.iter().chain(&bound.sort_keys).chain(&having);
+        let shows_row = plan::names_columns(shown);
+        if having.is_some() && keys.is_empty() && shows_row {
+            return Err(having_alone());
+        }
+        bound.group = is_grouped.then_some(Group { keys, aggregates, having, shows_row });
         self.plan(&mut bound, items, (filter_terms, conditions), &sorting);
         Ok(Bound { core: bound, outputs, order: sorting, looks_up: 0 })
     }
@@ -292,6 +295,7 @@ impl Binder<'_> {
                     Some(place_of(*place, columns.len(), "ORDER", at)?)
                 }
                 Expr::Column(None, name) => named(name),
+                Expr::Call(_) => columns.iter().position(|it| is_same(inner, &it.0)),
                 _ => None,
             };
             let of: Static = match column {
@@ -308,6 +312,12 @@ impl Binder<'_> {
         }
         Ok((keys, sorting))
     }
+}
+
+fn having_alone() -> Error {
+    error::execute(
+        "HAVING argument must appear in the GROUP BY clause or be used in an aggregate function",
+    )
 }
 
 /// The names of the result's columns, for WHERE, GROUP BY, HAVING and ORDER BY.

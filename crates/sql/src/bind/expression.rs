@@ -52,6 +52,19 @@ fn unequal_rows(left: usize, right: usize) -> Error {
     error::make(error::SQL_COLUMN_COUNT, message)
 }
 
+fn check_likelihood(arguments: &[Expr]) -> Result<(), Error> {
+    let is_share = matches!(
+        arguments,
+        [_, Expr::Literal(Value::Double(share))] if (0.0..=1.0).contains(share)
+    );
+    if is_share {
+        return Ok(());
+    }
+    let message = "Illegal parameters, second argument to likelihood() must be a constant between \
+                   0.0 and 1.0";
+    Err(error::make(ladon_space::ErrorCode(1), message))
+}
+
 fn literal_kind(value: &Value) -> FieldType {
     match value {
         Value::Null | Value::Raw(_) => FieldType::Scalar,
@@ -80,12 +93,15 @@ impl Binder<'_> {
             Expr::InList(left, list, is_negated) => self.in_list(left, list, *is_negated),
             Expr::InSelect(left, select, is_negated) => self.in_select(left, select, *is_negated),
             Expr::Like(left, pattern, escape, is_negated) => {
-                let [left, pattern] = [self.expr(left)?.0, self.expr(pattern)?.0].map(Box::new);
+                let (left, left_of) = self.expr(left)?;
+                let (pattern, pattern_of) = self.expr(pattern)?;
+                let collation = collation_of(left_of, pattern_of)?;
+                let [left, pattern] = [left, pattern].map(Box::new);
                 let escape = match escape {
                     Some(escape) => Some(Box::new(self.expr(escape)?.0)),
                     None => None,
                 };
-                let like = Ex::Like(left, pattern, escape, *is_negated);
+                let like = Ex::Like(left, pattern, escape, *is_negated, collation);
                 let kind = if *is_negated { FieldType::Boolean } else { FieldType::Integer };
                 Ok((like, Static::of(kind)))
             }
@@ -116,6 +132,7 @@ impl Binder<'_> {
                 Ok((Ex::Scalar(Box::new(sub)), of))
             }
             Expr::Row(all) => Err(unequal_rows(1, all.len())),
+            Expr::Raise(raise) => Ok((Ex::Raise(raise.clone()), Static::of(FieldType::Scalar))),
         }
     }
 
@@ -134,6 +151,9 @@ impl Binder<'_> {
         for up in 0..self.scopes.len() {
             let level = self.scopes.len() - 1 - up;
             let scope = &self.scopes[level];
+            if scope.is_trigger && table.is_none() {
+                continue;
+            }
             let mut found = None;
             for (slot, source) in scope.sources.iter().enumerate() {
                 if table.is_some_and(|table| table != source.name) {
@@ -355,6 +375,10 @@ impl Binder<'_> {
         let name = &call.name[..];
         if let Some(facts) = AGGREGATES.iter().find(|facts| facts.0 == name) {
             let count = call.arguments.len();
+            if call.is_distinct && count != 1 {
+                let message = "DISTINCT aggregates must have exactly one argument";
+                return Err(error::generic(message));
+            }
             if !(facts.2..=facts.3).contains(&count) || call.is_star && name != "COUNT" {
                 return Err(functions::wrong_count(name, facts.2, facts.3, count));
             }
@@ -366,12 +390,20 @@ impl Binder<'_> {
             return Err(error::make(error::NO_SUCH_FUNCTION, message));
         };
         let (function, kind) = found?;
+        if name == "LIKELIHOOD" {
+            check_likelihood(&call.arguments)?;
+        }
         let arguments = self.all(&call.arguments)?;
         if name == "TYPEOF"
             && let (Ex::Column(_) | Ex::Cast(..), of) = &arguments[0]
             && !matches!(of.kind, FieldType::Scalar | FieldType::Any)
         {
             return Ok((Ex::Value(Value::text(of.kind.name())), Static::of(kind)));
+        }
+        if name == "POSITION"
+            && let [(_, a), (_, b)] = &arguments[..]
+        {
+            collation_of(*a, *b)?;
         }
         let collation = arguments.iter().map(|(_, of)| of.collation).find(|id| *id != 0);
         let how = Comparison { is_numeric: false, collation: collation.unwrap_or(0) };
@@ -385,7 +417,12 @@ impl Binder<'_> {
         of: crate::aggregate::Aggregate,
         kind: FieldType,
     ) -> Result<Typed, Error> {
-        let misused = || error::generic(format!("misuse of aggregate function {}()", call.name));
+        let of_function = if self.scopes.last().is_some_and(|it| it.is_grouped_filter) {
+            "aggregate:"
+        } else {
+            "aggregate function"
+        };
+        let misused = || error::generic(format!("misuse of {of_function} {}()", call.name));
         if self.scopes.is_empty() || self.scope().mode == Aggregates::Refused {
             return Err(misused());
         }

@@ -41,15 +41,33 @@ pub(super) fn seen(outputs: &[Output], names: &[String]) -> Vec<Seen> {
     seen.collect()
 }
 
+/// Tables in parentheses as one: their names are not seen outside.
+fn as_one(one: &ast::From, inner: &[ast::From]) -> ast::From {
+    let mut as_one = one.clone();
+    if let [only] = inner
+        && matches!(only.source, Written::Table(_))
+    {
+        as_one.source = only.source.clone();
+        as_one.alias = one.alias.clone().or_else(|| only.alias.clone());
+        return as_one;
+    }
+    let columns = vec![ast::ResultColumn::All];
+    let core = ast::Core { columns, from: inner.to_vec(), ..ast::Core::default() };
+    let select = ast::Select { cores: vec![(None, core)], ..ast::Select::default() };
+    as_one.source = Written::Select(Box::new(select));
+    as_one
+}
+
 impl Binder<'_> {
     /// The tables of FROM, those in parentheses as well.
     pub(super) fn items(&mut self, from: &[ast::From]) -> Result<Vec<Item>, Error> {
         let mut items = Vec::new();
         for one in from {
-            if let Written::Joined(inner) = &one.source {
-                if one.join.is_left || one.alias.is_some() {
-                    return Err(error::unsupported("an outer join with tables in parentheses"));
-                }
+            if let Written::Joined(inner) = &one.source
+                && (one.join.is_left || one.alias.is_some())
+            {
+                items.push(self.item(&as_one(one, inner))?);
+            } else if let Written::Joined(inner) = &one.source {
                 let mut inner = self.items(inner)?;
                 if let Some(first) = inner.first_mut() {
                     first.join = one.join;
@@ -132,6 +150,9 @@ impl Binder<'_> {
 
     fn with_source(&mut self, at: usize, shown: String) -> Result<(Source, Named), Error> {
         let with = self.with[at].clone();
+        if with.is_open {
+            return Err(error::generic(format!("circular reference: {}", with.name)));
+        }
         let (source, columns) = match with.body {
             WithBody::LastRound(place, columns) => {
                 // Each round has other rows: nothing around it is kept.

@@ -2,17 +2,24 @@
 
 mod core;
 mod expression;
+mod fired;
 mod from;
 mod query;
 
 use crate::ast;
 use crate::catalog::{Catalog, Table};
 use crate::error::{self, Error};
+use crate::programs::Programs;
 use crate::tree::{AggregateCall, Ex, Static};
 use std::sync::Arc;
 
 /// How deep views and queries of WITH may name each other.
 const NESTED_MAX: usize = 32;
+
+/// The row that a trigger's event takes away, and the one that it brings: the tables of the query
+/// around the trigger's statements, in this order.
+pub(crate) const OLD: &str = "OLD";
+pub(crate) const NEW: &str = "NEW";
 
 /// Binds one statement.
 pub(crate) struct Binder<'c> {
@@ -26,6 +33,8 @@ pub(crate) struct Binder<'c> {
     pub(crate) spaces: Vec<u32>,
     /// The tables of these spaces.
     pub(crate) tables: Vec<Arc<Table>>,
+    /// The triggers that it fires.
+    pub(crate) programs: Programs,
 }
 
 /// A column that a query can name.
@@ -61,6 +70,10 @@ struct Scope {
     aliases: Vec<(String, ast::Expr)>,
     aggregates: Vec<AggregateCall>,
     mode: Aggregates,
+    /// Its tables are OLD and NEW, which have to be named.
+    is_trigger: bool,
+    /// Its WHERE is being bound, and there is a GROUP BY.
+    is_grouped_filter: bool,
     /// How many levels outwards something looks.
     looks_up: usize,
 }
@@ -71,6 +84,10 @@ struct With {
     name: String,
     columns: Vec<String>,
     body: WithBody,
+    /// Where those end that it may name: those of its own WITH, and of those around.
+    end: usize,
+    /// It is being bound: it may not name itself.
+    is_open: bool,
 }
 
 #[derive(Clone)]
@@ -93,6 +110,7 @@ impl<'c> Binder<'c> {
             places: 0,
             spaces: Vec::new(),
             tables: Vec::new(),
+            programs: Programs::default(),
         }
     }
 
@@ -134,6 +152,56 @@ impl<'c> Binder<'c> {
         result
     }
 
+    /// Binds with the rows of a trigger around, those of them that there are.
+    pub(crate) fn with_trigger_rows<T>(
+        &mut self,
+        table: &Arc<Table>,
+        rows: [(&str, bool); 2],
+        bind: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let named = |(name, is_there): (&str, bool)| {
+            let mut named = from::named_table(table, name);
+            if !is_there {
+                named.columns.clear();
+            }
+            named
+        };
+        let sources = rows.into_iter().map(named).collect();
+        self.scopes.push(Scope { sources, is_trigger: true, ..Scope::default() });
+        let result = bind(self);
+        self.scopes.pop();
+        result
+    }
+
+    /// Binds with the columns of one table.
+    pub(crate) fn with_table<T>(
+        &mut self,
+        table: &Arc<Table>,
+        bind: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let sources = vec![from::named_table(table, &table.name)];
+        self.scopes.push(Scope { sources, ..Scope::default() });
+        let result = bind(self);
+        self.scopes.pop();
+        result
+    }
+
+    /// Binds something, and finds out which spaces it reads.
+    pub(crate) fn reading<T>(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<(T, Vec<u32>), Error> {
+        let before = std::mem::take(&mut self.spaces);
+        let result = bind(self);
+        let own = std::mem::replace(&mut self.spaces, before);
+        for id in &own {
+            if !self.spaces.contains(id) {
+                self.spaces.push(*id);
+            }
+        }
+        Ok((result?, own))
+    }
+
     /// Makes the queries of WITH visible while something is bound.
     pub(crate) fn with_ctes<T>(
         &mut self,
@@ -141,10 +209,13 @@ impl<'c> Binder<'c> {
         bind: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let before = self.with.len();
+        let end = before + ctes.len();
         self.with.extend(ctes.iter().map(|cte| With {
             name: cte.name.clone(),
             columns: cte.columns.clone(),
             body: WithBody::Select(Box::new(cte.select.clone())),
+            end,
+            is_open: false,
         }));
         let result = bind(self);
         self.with.truncate(before);

@@ -66,7 +66,7 @@ impl Binder<'_> {
             query.cores.push((*compound, bound.core));
         }
         if cores.len() > 1 {
-            query.order = self.compound_order(&select.order_by, &query.outputs)?;
+            query.order = self.compound_order(&select.order_by, (cores, &query.outputs))?;
         }
         query.limit = self.limit(select.limit.as_ref())?;
         query.offset = self.limit(select.offset.as_ref())?;
@@ -84,7 +84,7 @@ impl Binder<'_> {
     fn compound_order(
         &mut self,
         order: &[ast::Order],
-        outputs: &[Output],
+        (cores, outputs): (&[(Option<Compound>, ast::Core)], &[Output]),
     ) -> Result<Vec<Sorting>, Error> {
         let mut found = Vec::new();
         for (at, term) in order.iter().enumerate() {
@@ -99,6 +99,7 @@ impl Binder<'_> {
                 Expr::Column(None, name) => outputs.iter().position(|it| it.name == *name),
                 _ => None,
             };
+            let column = column.or_else(|| same_column(cores, expr));
             let Some(column) = column else {
                 let message = format!(
                     "Error at ORDER BY in place {}: term does not match any column in the result set",
@@ -121,8 +122,9 @@ impl Binder<'_> {
         columns: &[String],
         select: &ast::Select,
     ) -> Result<(Source, Vec<Output>), Error> {
-        // It sees those before it.
-        let later = self.with.split_off(at);
+        let end = self.with[at].end;
+        let later = self.with.split_off(end);
+        self.with[at].is_open = true;
         let scopes = std::mem::take(&mut self.scopes);
         let bound = match first_recursive(name, select) {
             None => self.sub(select).map(|sub| {
@@ -132,7 +134,8 @@ impl Binder<'_> {
             Some(first) => self.recursion(name, columns, select, first),
         };
         self.scopes = scopes;
-        self.with.truncate(at);
+        self.with.truncate(end);
+        self.with[at].is_open = false;
         self.with.extend(later);
         bound
     }
@@ -146,6 +149,11 @@ impl Binder<'_> {
     ) -> Result<(Source, Vec<Output>), Error> {
         if first == 0 {
             return Err(error::generic(format!("circular reference: {name}")));
+        }
+        let is_twice = |(_, core): &(Option<Compound>, ast::Core)| count(name, &core.from) > 1;
+        if select.cores.iter().any(is_twice) {
+            let message = format!("multiple references to recursive table: {name}");
+            return Err(error::generic(message));
         }
         let compounds = select.cores[first..].iter().map(|(compound, _)| *compound);
         let is_distinct = match compounds.clone().next().flatten() {
@@ -167,6 +175,8 @@ impl Binder<'_> {
             name: name.to_owned(),
             columns: Vec::new(),
             body: WithBody::LastRound(place, round),
+            end: self.with.len(),
+            is_open: false,
         });
         let mut next = Vec::new();
         for (_, core) in &select.cores[first..] {
@@ -193,17 +203,43 @@ impl Binder<'_> {
     }
 }
 
-/// The first core that names the query itself.
-fn first_recursive(name: &str, select: &ast::Select) -> Option<usize> {
-    select.cores.iter().position(|(_, core)| names(name, &core.from))
+/// The result's column that is this expression, in the first query of a compound that has one.
+fn same_column(cores: &[(Option<Compound>, ast::Core)], expr: &Expr) -> Option<usize> {
+    let has_all = |core: &ast::Core| {
+        let is_expr = |it: &ast::ResultColumn| matches!(it, ast::ResultColumn::Expr(..));
+        core.columns.iter().all(is_expr)
+    };
+    cores.iter().filter(|(_, core)| has_all(core)).find_map(|(_, core)| {
+        core.columns.iter().position(|column| match column {
+            ast::ResultColumn::Expr(other, ..) => is_same(expr, other),
+            _ => false,
+        })
+    })
 }
 
-fn names(name: &str, from: &[ast::From]) -> bool {
-    from.iter().any(|one| match &one.source {
-        Written::Table(table) => table == name,
-        Written::Joined(inner) => names(name, inner),
-        Written::Select(_) => false,
-    })
+/// Whether two expressions are the same; a column with a table's name and one without may be.
+pub(super) fn is_same(a: &Expr, b: &Expr) -> bool {
+    match (a, b) {
+        (Expr::Column(of_a, a), Expr::Column(of_b, b)) => {
+            a == b && (of_a.is_none() || of_b.is_none() || of_a == of_b)
+        }
+        // An expression has no equality: floats have none. Its text says all that it is.
+        _ => format!("{a:?}") == format!("{b:?}"),
+    }
+}
+
+/// The first core that names the query itself.
+fn first_recursive(name: &str, select: &ast::Select) -> Option<usize> {
+    select.cores.iter().position(|(_, core)| count(name, &core.from) > 0)
+}
+
+fn count(name: &str, from: &[ast::From]) -> usize {
+    let of = |one: &ast::From| match &one.source {
+        Written::Table(table) => usize::from(table == name),
+        Written::Joined(inner) => count(name, inner),
+        Written::Select(_) => 0,
+    };
+    from.iter().map(of).sum()
 }
 
 /// The place that a number in ORDER BY or GROUP BY means.

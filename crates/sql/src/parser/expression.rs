@@ -48,6 +48,36 @@ pub(super) fn kind_named(word: &str) -> Option<FieldType> {
     })
 }
 
+/// `x = 1 OR x = 2` as `x IN (1, 2)`, which reads keys.
+fn joined_by_or(a: Expr, b: Expr) -> Expr {
+    /// The column that is compared with numbers, and these.
+    fn parts(expr: &Expr) -> Option<(&Expr, Vec<&Expr>)> {
+        let is_number = |expr: &Expr| matches!(expr, Expr::Literal(Value::Int(_)));
+        match expr {
+            Expr::Binary(Binary::Equal, column, number) if is_number(number) => {
+                Some((&**column, vec![&**number]))
+            }
+            Expr::InList(column, list, false) if list.iter().all(is_number) => {
+                Some((&**column, list.iter().collect()))
+            }
+            _ => None,
+        }
+        .filter(|(column, _)| matches!(column, Expr::Column(..)))
+    }
+    if let (Some((of_a, in_a)), Some((of_b, in_b))) = (parts(&a), parts(&b))
+        && let (Expr::Column(table_a, name_a), Expr::Column(table_b, name_b)) = (of_a, of_b)
+        && (table_a, name_a) == (table_b, name_b)
+        && in_a.len() + in_b.len() <= super::COLUMNS_MAX
+    {
+        let list = in_a.into_iter().chain(in_b).cloned().collect();
+        return Expr::InList(boxed(of_a.clone()), list, false);
+    }
+    Expr::Binary(Binary::Or, boxed(a), boxed(b))
+}
+
+/// Digits of an integer in hexadecimal.
+const HEX_DIGITS_MAX: usize = 16;
+
 fn boxed(expr: Expr) -> Box<Expr> {
     Box::new(expr)
 }
@@ -69,11 +99,16 @@ impl Parser<'_> {
         Ok((Expr::Binary(op, boxed(a), boxed(b)), depth))
     }
 
+    fn either((a, a_depth): Deep, (b, b_depth): Deep) -> Result<Deep, Error> {
+        let depth = above(a_depth.max(b_depth))?;
+        Ok((joined_by_or(a, b), depth))
+    }
+
     fn or(&mut self) -> Result<Deep, Error> {
         self.deeper(|parser| {
             let mut left = parser.and()?;
             while parser.takes("OR") {
-                left = Self::binary(Binary::Or, left, parser.and()?)?;
+                left = Self::either(left, parser.and()?)?;
             }
             Ok(left)
         })
@@ -213,6 +248,13 @@ impl Parser<'_> {
         let token = self.token();
         let digits = text_of(self.bytes_of(token));
         let parsed = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+            Some(hex) if hex.len() > HEX_DIGITS_MAX => {
+                let message = format!(
+                    "Hex literal {digits} length {} exceeds the supported limit ({HEX_DIGITS_MAX})",
+                    hex.len()
+                );
+                return Err(error::make(error::HEX_LITERAL_MAX, message));
+            }
             Some(hex) => i128::from_str_radix(hex, 16),
             None => digits.parse(),
         };
@@ -328,6 +370,10 @@ impl Parser<'_> {
         }
         if self.takes("EXISTS") {
             return Ok((Expr::Exists(Box::new(self.select_in_parentheses()?)), 1));
+        }
+        if self.is_word("RAISE") && self.is_sign_ahead(1, "(") {
+            self.step();
+            return Ok((self.raise()?, 1));
         }
         if self.is_word("TRIM") && self.is_sign_ahead(1, "(") {
             return self.trim();
@@ -476,7 +522,7 @@ impl Parser<'_> {
             if !call.is_distinct {
                 self.takes("ALL");
             }
-            loop {
+            while !(call.is_distinct && self.is_sign(")")) {
                 let (argument, found) = self.or()?;
                 depth = depth.max(found);
                 call.arguments.push(argument);

@@ -4,6 +4,7 @@
 mod expression;
 mod select;
 pub(crate) mod statement;
+mod trigger;
 
 use crate::ast::Statement;
 use crate::error::{self, Error};
@@ -193,6 +194,10 @@ const RESERVED: &[&str] = &[
     "WITH",
 ];
 
+/// Reserved words at whose end Tarantool's parser finds them in the place of a name.
+const LATE: [&str; 8] =
+    ["BINARY", "CHARACTER", "END", "MATCH", "RELEASE", "RENAME", "REPLACE", "SMALLINT"];
+
 /// A parsed text.
 pub(crate) struct Parsed {
     pub(crate) statement: Statement,
@@ -206,7 +211,8 @@ pub(crate) struct Parsed {
 /// Those of the syntax.
 pub(crate) fn parse(text: &[u8]) -> Result<Parsed, Error> {
     let tokens = lexer::tokens(text)?;
-    let mut parser = Parser { text, tokens, at: 0, parameters: Vec::new(), recursion: 0 };
+    let mut parser =
+        Parser { text, tokens, at: 0, parameters: Vec::new(), recursion: 0, is_in_trigger: false };
     while parser.takes_sign(";") {}
     if parser.token().kind == Kind::End {
         let message = "Failed to execute an empty SQL statement";
@@ -227,6 +233,8 @@ pub(crate) struct Parser<'a> {
     at: usize,
     parameters: Vec<Option<String>>,
     recursion: usize,
+    /// RAISE may be used here.
+    is_in_trigger: bool,
 }
 
 impl Parser<'_> {
@@ -323,6 +331,9 @@ impl Parser<'_> {
         let name = match token.kind {
             Kind::Quoted => text_of(&lexer::unquoted(bytes)),
             Kind::Word if !is_reserved(bytes) => text_of(bytes).to_uppercase(),
+            Kind::Word if LATE.iter().any(|word| self.is_word(word)) && self.at > 1 => {
+                return Err(error::reserved(self.text, token.end, bytes));
+            }
             _ => return Err(self.unexpected()),
         };
         self.step();

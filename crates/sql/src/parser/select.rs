@@ -20,14 +20,12 @@ impl Parser<'_> {
         select.cores.push((None, self.core()?));
         while let Some(compound) = self.compound() {
             select.cores.push((Some(compound), self.core()?));
-            if select.cores.len() > COMPOUNDS_MAX {
-                let found = select.cores.len();
-                return Err(error::limit(
-                    "The number of UNION or EXCEPT or INTERSECT operations",
-                    found,
-                    COMPOUNDS_MAX,
-                ));
-            }
+        }
+        // Those of the text, whose length is limited.
+        let found = select.cores.len();
+        if found > COMPOUNDS_MAX {
+            let what = "The number of UNION or EXCEPT or INTERSECT operations";
+            return Err(error::limit(what, found, COMPOUNDS_MAX));
         }
         if self.takes_all(&["ORDER", "BY"]) {
             select.order_by = self.ordering()?;
@@ -167,7 +165,7 @@ impl Parser<'_> {
     }
 
     fn from(&mut self) -> Result<Vec<From>, Error> {
-        let mut all = vec![self.item(Join::default())?];
+        let mut all = vec![self.item(Join::default(), false)?];
         loop {
             let join = if self.takes_sign(",") {
                 Join::default()
@@ -176,7 +174,7 @@ impl Parser<'_> {
             } else {
                 return Ok(all);
             };
-            all.push(self.item(join)?);
+            all.push(self.item(join, true)?);
             if all.len() > TABLES_MAX {
                 return Err(error::limit("The number of tables in a join", all.len(), TABLES_MAX));
             }
@@ -186,19 +184,25 @@ impl Parser<'_> {
     fn join(&mut self) -> Result<Option<Join>, Error> {
         let mut join = Join::default();
         let first = self.at;
+        let (mut is_inner, mut is_outer) = (false, false);
         loop {
             match () {
                 () if self.takes("NATURAL") => join.is_natural = true,
                 () if self.takes("LEFT") => join.is_left = true,
-                () if self.takes("OUTER") && join.is_left => {}
-                () if self.takes("INNER") || self.takes("CROSS") => {}
+                () if self.takes("OUTER") => is_outer = true,
+                () if self.takes("INNER") || self.takes("CROSS") => is_inner = true,
                 () if self.is_word("RIGHT") || self.is_word("FULL") => {
-                    return Err(error::generic(
-                        "RIGHT and FULL OUTER JOINs are not currently supported",
-                    ));
+                    let message = "Tarantool does not support RIGHT and FULL OUTER JOINs";
+                    return Err(error::make(error::UNSUPPORTED, message));
                 }
                 () => break,
             }
+        }
+        let is_alone = is_outer && !join.is_left;
+        let is_mixed = is_inner && (is_outer || join.is_left);
+        if is_alone || is_mixed {
+            let words = self.text_since(first);
+            return Err(error::generic(format!("unknown or unsupported join type: {words}")));
         }
         if self.takes("JOIN") {
             return Ok(Some(join));
@@ -206,7 +210,8 @@ impl Parser<'_> {
         if self.at > first { Err(self.unexpected()) } else { Ok(None) }
     }
 
-    fn item(&mut self, join: Join) -> Result<From, Error> {
+    /// A table; the first one of FROM is joined to none.
+    fn item(&mut self, join: Join, is_joined: bool) -> Result<From, Error> {
         let (index, not_indexed, on) = (None, false, None);
         let source = match self.takes_sign("(") {
             true => {
@@ -233,8 +238,26 @@ impl Parser<'_> {
         }
         if self.takes("ON") {
             item.on = Some(self.expr()?);
+            if self.is_word("USING") && is_joined {
+                return Err(error::generic(
+                    "cannot have both ON and USING clauses in the same join",
+                ));
+            }
         } else if self.takes("USING") {
             item.using = self.names()?;
+        }
+        if !is_joined && (item.on.is_some() || !item.using.is_empty()) {
+            if self.takes("USING") {
+                self.names()?;
+            }
+            let (line, position) = error::place(self.text, self.token().start);
+            return Err(error::generic(format!(
+                "Syntax error at line {line} at or near position {position}: a JOIN clause is \
+                 required before ON and USING"
+            )));
+        }
+        if join.is_natural && (item.on.is_some() || !item.using.is_empty()) {
+            return Err(error::generic("a NATURAL join may not have an ON or USING clause"));
         }
         Ok(item)
     }

@@ -1,7 +1,7 @@
 //! Statements that are no queries.
 
 use super::expression::kind_named;
-use super::{Parser, check_columns, text_of};
+use super::{COLUMNS_MAX, Parser, check_columns, text_of};
 use crate::ast::{
     ColumnDef, Core, CreateTable, Delete, Expr, ForeignDef, Insert, KeyDef, OnConflict, Select,
     Statement, Update,
@@ -10,6 +10,10 @@ use crate::error::{self, Error};
 use crate::lexer::{self, Kind};
 use crate::value::Value;
 use ladon_space::FieldType;
+
+/// The pragmas of Tarantool; which of them work is the matter of `explain.rs`.
+pub(crate) const PRAGMAS: [&str; 5] =
+    ["COLLATION_LIST", "FOREIGN_KEY_LIST", "INDEX_INFO", "INDEX_LIST", "TABLE_INFO"];
 
 impl Parser<'_> {
     pub(super) fn statement(&mut self) -> Result<Statement, Error> {
@@ -44,17 +48,17 @@ impl Parser<'_> {
         match () {
             () if self.takes_all(&["START", "TRANSACTION"]) => Ok(Statement::Begin),
             () if self.takes("COMMIT") => Ok(Statement::Commit),
-            () if self.takes("SAVEPOINT") => self.name().map(|_| Statement::Savepoint),
+            () if self.takes("SAVEPOINT") => self.name().map(Statement::Savepoint),
             () if self.takes("RELEASE") => {
                 self.takes("SAVEPOINT");
-                self.name().map(|_| Statement::Savepoint)
+                self.name().map(Statement::Release)
             }
             () if self.takes("ROLLBACK") => {
                 if !self.takes("TO") {
                     return Ok(Statement::Rollback);
                 }
                 self.takes("SAVEPOINT");
-                self.name().map(|_| Statement::Savepoint)
+                self.name().map(Statement::RollbackTo)
             }
             () => Err(self.unexpected()),
         }
@@ -127,13 +131,16 @@ impl Parser<'_> {
 
     fn indexed_by(&mut self) -> Result<Option<String>, Error> {
         if self.takes_all(&["NOT", "INDEXED"]) {
+            self.check_not_indexed(true)?;
             return Ok(None);
         }
         if !self.takes("INDEXED") {
             return Ok(None);
         }
         self.expect("BY")?;
-        self.name().map(Some)
+        let name = self.name()?;
+        self.check_not_indexed(false)?;
+        Ok(Some(name))
     }
 
     fn filter(&mut self) -> Result<Option<Expr>, Error> {
@@ -188,7 +195,7 @@ impl Parser<'_> {
         match () {
             () if self.takes("TABLE") => self.create_table(),
             () if self.takes("VIEW") => self.create_view(),
-            () if self.takes("TRIGGER") => Err(error::unsupported("triggers")),
+            () if self.takes("TRIGGER") => self.create_trigger(),
             () => {
                 let is_unique = self.takes("UNIQUE");
                 self.expect("INDEX")?;
@@ -229,10 +236,10 @@ impl Parser<'_> {
                 true => Some(self.name()?),
                 false => None,
             };
-            if self.is_word("DESC") {
-                return Err(error::unsupported("descending parts of an index"));
+            // An index is read in both directions, so it need not be kept in this order.
+            if !self.takes("DESC") {
+                self.takes("ASC");
             }
-            self.takes("ASC");
             columns.push((name, collation));
             check_columns(columns.len())?;
             if !self.takes_sign(",") {
@@ -252,7 +259,15 @@ impl Parser<'_> {
             if !self.table_constraint(&mut table)? {
                 self.column(&mut table)?;
             }
-            check_columns(table.columns.len())?;
+            let count = table.columns.len();
+            if count > COLUMNS_MAX {
+                let message = format!(
+                    "Failed to create space '{}': space column count {count} exceeds the limit \
+                     ({COLUMNS_MAX})",
+                    table.name
+                );
+                return Err(error::make(error::CREATE_SPACE, message));
+            }
             if !self.takes_sign(",") {
                 break;
             }
@@ -284,12 +299,13 @@ impl Parser<'_> {
         self.expect_sign("(")?;
         let first = self.at;
         self.expr()?;
-        let text = self.text_since(first);
+        let text = on_one_line(&self.text_since(first));
         self.expect_sign(")")?;
         Ok(text)
     }
 
     fn one_primary(table: &mut CreateTable, key: KeyDef) -> Result<(), Error> {
+        table.keys_before_primary = table.unique.len();
         if table.primary.is_some() {
             let message = format!(
                 "Failed to create space '{}': primary key has been already declared",
@@ -345,9 +361,11 @@ impl Parser<'_> {
                 collation = Some(self.name()?);
             }
             if self.takes("AUTOINCREMENT") {
-                table.autoincrement = Some(name.clone());
+                self.numbers_itself(table, name.clone())?;
             }
-            self.takes("ASC");
+            if !self.takes("DESC") {
+                self.takes("ASC");
+            }
             columns.push((name, collation));
             check_columns(columns.len())?;
             if !self.takes_sign(",") {
@@ -356,6 +374,18 @@ impl Parser<'_> {
         }
         self.expect_sign(")")?;
         Ok(columns)
+    }
+
+    /// Notes the column that numbers itself; AUTOINCREMENT is behind.
+    fn numbers_itself(&self, table: &mut CreateTable, column: String) -> Result<(), Error> {
+        if table.autoincrement.replace(column).is_some() {
+            let (line, position) = error::place(self.text, self.token().start);
+            return Err(error::generic(format!(
+                "Syntax error at line {line} at or near position {position}: table must feature at \
+                 most one AUTOINCREMENT field"
+            )));
+        }
+        Ok(())
     }
 
     fn references(
@@ -414,13 +444,15 @@ impl Parser<'_> {
                 () if self.takes_all(&["PRIMARY", "KEY"]) => {
                     self.takes("ASC");
                     if self.takes("AUTOINCREMENT") {
-                        table.autoincrement = Some(table.columns[at].name.clone());
+                        let column = table.columns[at].name.clone();
+                        self.numbers_itself(table, column)?;
                     }
                     let columns = own(table);
                     Self::one_primary(table, KeyDef { name, columns })?;
                 }
                 () if self.takes("AUTOINCREMENT") => {
-                    table.autoincrement = Some(table.columns[at].name.clone());
+                    let column = table.columns[at].name.clone();
+                    self.numbers_itself(table, column)?;
                 }
                 () if self.takes("UNIQUE") => {
                     let columns = own(table);
@@ -479,7 +511,10 @@ impl Parser<'_> {
                 self.expect("ON")?;
                 Ok(Statement::DropIndex { name, table: self.name()?, if_exists })
             }
-            () if self.takes("TRIGGER") => Err(error::unsupported("triggers")),
+            () if self.takes("TRIGGER") => {
+                let if_exists = if_exists(self);
+                Ok(Statement::DropTrigger { name: self.name()?, if_exists })
+            }
             () => Err(self.unexpected()),
         }
     }
@@ -500,10 +535,18 @@ impl Parser<'_> {
                     return Err(self.unexpected());
                 }
                 let is_primary = self.takes_all(&["PRIMARY", "KEY"]);
+                if self.takes("CHECK") {
+                    let text = self.check_text()?;
+                    let name = name.unwrap_or_default();
+                    return Ok(Statement::AddCheck { table, name, text });
+                }
+                if self.takes_all(&["FOREIGN", "KEY"]) {
+                    let columns = self.names()?;
+                    self.expect("REFERENCES")?;
+                    let foreign = self.references(name, columns)?;
+                    return Ok(Statement::AddForeign { table, foreign });
+                }
                 if !is_primary && !self.takes("UNIQUE") {
-                    if self.is_word("CHECK") || self.is_word("FOREIGN") {
-                        return Err(error::unsupported("ALTER TABLE with CHECK or FOREIGN KEY"));
-                    }
                     return Err(self.unexpected());
                 }
                 let columns = self.key_columns()?;
@@ -522,8 +565,10 @@ impl Parser<'_> {
                 index = Some(self.name()?);
             }
             self.expect_sign(")")?;
+        } else if self.is_sign("=") && PRAGMAS.contains(&&name[..]) {
+            return Err(self.unexpected());
         } else if self.is_sign("=") {
-            return Err(error::unsupported("PRAGMA with a value; SET SESSION works"));
+            return Err(error::no_pragma(&name));
         }
         Ok(Statement::Pragma { name, value, index })
     }
@@ -538,6 +583,27 @@ impl Parser<'_> {
             _ => Err(self.unexpected()),
         }
     }
+}
+
+/// A text whose blanks outside of quotes are single ones.
+fn on_one_line(text: &str) -> String {
+    let mut out = String::new();
+    let mut quote = None;
+    for char in text.chars() {
+        match quote {
+            Some(open) if open == char => quote = None,
+            None if matches!(char, '\'' | '"') => quote = Some(char),
+            None if char.is_ascii_whitespace() => {
+                if !out.ends_with(' ') {
+                    out.push(' ');
+                }
+                continue;
+            }
+            _ => {}
+        }
+        out.push(char);
+    }
+    out
 }
 
 /// The text of a check as a query over nothing, and of a default: for whoever reads them again.

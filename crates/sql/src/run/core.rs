@@ -70,14 +70,15 @@ impl Run<'_> {
     pub(crate) fn each_joined(
         &self,
         core: &Core,
+        outer: Option<&Env<'_>>,
         visit: &mut dyn FnMut(&Env<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        if !self.all_hold(&core.filter, &Env::NOTHING)? {
+        if !self.all_hold(&core.filter, &Env { outer, ..Env::NOTHING })? {
             return Ok(());
         }
         let mut slots = vec![Slot::Nothing; core.sources.len()];
-        self.join(core, 0, &mut slots, None, &mut |slots| {
-            visit(&Env { slots, aggregates: &[], outer: None })?;
+        self.join(core, 0, &mut slots, outer, &mut |slots| {
+            visit(&Env { slots, aggregates: &[], outer })?;
             Ok(true)
         })?;
         Ok(())

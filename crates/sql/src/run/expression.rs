@@ -41,8 +41,8 @@ impl Run<'_> {
             }
             Ex::InList(left, list, is_negated) => self.in_list(left, list, *is_negated, env),
             Ex::InQuery(left, sub, is_negated) => self.in_query(left, sub, *is_negated, env),
-            Ex::Like(left, pattern, escape, is_negated) => {
-                let found = self.like(left, pattern, escape.as_deref(), env)?;
+            Ex::Like(left, pattern, escape, is_negated, collation) => {
+                let found = self.like((left, pattern, escape.as_deref()), *collation, env)?;
                 Ok(truth(found.map(|found| found != *is_negated)))
             }
             Ex::Case(operand, branches, otherwise) => {
@@ -60,6 +60,7 @@ impl Run<'_> {
                 function.run(&values?, &around)
             }
             Ex::Aggregate(at) => Ok(env.aggregates.get(*at).cloned().unwrap_or(Value::Null)),
+            Ex::Raise(raise) => Err(error::raised(raise)),
             Ex::Exists(sub) => {
                 let rows = self.sub_rows(sub, env, Some(1))?;
                 Ok(Value::Bool(!rows.is_empty()))
@@ -259,9 +260,8 @@ impl Run<'_> {
 
     fn like(
         &self,
-        left: &Ex,
-        pattern: &Ex,
-        escape: Option<&Ex>,
+        (left, pattern, escape): (&Ex, &Ex, Option<&Ex>),
+        collation: u32,
         env: &Env<'_>,
     ) -> Result<Option<bool>, Error> {
         const PATTERN_BYTES_MAX: usize = 50_000;
@@ -289,7 +289,7 @@ impl Run<'_> {
             return Err(error::execute("LIKE pattern is too complex"));
         }
         let (Some(left), Some(wanted)) = (left, wanted) else { return Ok(None) };
-        Ok(Some(like(&wanted, &left, escape)))
+        Ok(Some(like(&wanted, &left, (escape, collation))))
     }
 
     fn case(

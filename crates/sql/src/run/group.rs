@@ -28,7 +28,7 @@ impl Grouped {
             keys,
             states: group.aggregates.iter().map(|call| State::new(call.of)).collect(),
             seen: group.aggregates.iter().map(|_| HashSet::new()).collect(),
-            slots: slots.to_vec(),
+            slots: if group.shows_row { slots.to_vec() } else { Vec::new() },
         }
     }
 }
@@ -49,6 +49,13 @@ impl Run<'_> {
             let mut slots = vec![Slot::Nothing; core.sources.len()];
             self.join(core, 0, &mut slots, outer, &mut |slots| {
                 let env = Env { slots, aggregates: &[], outer };
+                if group.keys.is_empty() {
+                    if groups.is_empty() {
+                        groups.push(Grouped::new(Vec::new(), group, slots));
+                    }
+                    self.take_in(group, &mut groups[0], slots, &env)?;
+                    return Ok(true);
+                }
                 let keys: Result<Vec<Value>, Error> =
                     group.keys.iter().map(|(ex, _)| self.eval(ex, &env)).collect();
                 let keys = keys?;
@@ -98,7 +105,7 @@ impl Run<'_> {
                 shows = taken;
             }
         }
-        if shows {
+        if shows && group.shows_row {
             into.slots.clone_from_slice(slots);
         }
         Ok(())
@@ -110,6 +117,10 @@ impl Run<'_> {
         (state, seen): (&mut State, &mut HashSet<Vec<u8>>),
         env: &Env<'_>,
     ) -> Result<bool, Error> {
+        if let ([ex], false) = (&call.arguments[..], call.is_distinct) {
+            let value = self.eval(ex, env)?;
+            return self.take_values(call, state, std::slice::from_ref(&value));
+        }
         let values: Result<Vec<Value>, Error> =
             call.arguments.iter().map(|ex| self.eval(ex, env)).collect();
         let values = values?;
@@ -121,8 +132,17 @@ impl Run<'_> {
             }
             self.budget.take(bytes)?;
         }
+        self.take_values(call, state, &values)
+    }
+
+    fn take_values(
+        &self,
+        call: &AggregateCall,
+        state: &mut State,
+        values: &[Value],
+    ) -> Result<bool, Error> {
         let before = state.bytes();
-        let taken = state.take(&values, call.collation)?;
+        let taken = state.take(values, call.collation)?;
         self.budget.take(state.bytes().saturating_sub(before))?;
         Ok(taken)
     }

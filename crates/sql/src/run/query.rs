@@ -3,7 +3,7 @@
 use super::keep::{Kept, canonical_row};
 use super::{Env, Row, Run};
 use crate::ast::Compound;
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::operators::order;
 use crate::tree::{Query, Recursion, Sorting, Sub};
 use crate::value::Value;
@@ -47,6 +47,13 @@ impl Run<'_> {
     ) -> Result<Vec<Row>, Error> {
         let limit = query.limit.as_ref().map(|ex| self.limit(ex, "LIMIT")).transpose()?;
         let offset = query.offset.as_ref().map(|ex| self.limit(ex, "OFFSET")).transpose()?;
+        if let (Some(limit), Some(offset)) = (limit, offset)
+            && limit.checked_add(offset).is_none()
+        {
+            return Err(error::execute(
+                "sum of LIMIT and OFFSET values should not result in integer overflow",
+            ));
+        }
         let offset = offset.unwrap_or(0);
         let limit = limit.unwrap_or(usize::MAX).min(most.unwrap_or(usize::MAX));
         let needed = limit.saturating_add(offset);

@@ -43,6 +43,11 @@ const PIECES: &[&str] = &[
     "THEN",
     "ELSE",
     "END",
+    "RAISE",
+    "NEW",
+    "OLD",
+    "TRIGGER",
+    "CHECK",
     "CAST",
     "AS",
     "INTEGER",
@@ -165,6 +170,9 @@ fn no_text_makes_it_panic() {
         "CREATE TABLE t (id INTEGER PRIMARY KEY, name STRING, d DOUBLE, UNIQUE (name))",
         "INSERT INTO t VALUES (1, 'a', 1.5), (2, 'b', NULL), (3, NULL, 0.5)",
         "CREATE TABLE c (id INT PRIMARY KEY, t INT, n INT)",
+        "CREATE TABLE log (id INT PRIMARY KEY, n INT CHECK (n < 1000))",
+        "CREATE TRIGGER g AFTER UPDATE ON c FOR EACH ROW WHEN new.n > 1 \
+         BEGIN INSERT OR REPLACE INTO log VALUES (new.id, old.n); END",
         "INSERT INTO c VALUES (1, 1, 10), (2, 1, 20), (3, 2, 30)",
     ] {
         memory.run(text);

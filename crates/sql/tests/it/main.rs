@@ -1,6 +1,10 @@
 //! Statements on spaces in memory.
 
+mod check_texts;
+mod checks;
+mod corpus;
 mod garbled;
 mod generated_document;
 mod memory;
 mod statements;
+mod triggers;

@@ -1,10 +1,10 @@
 //! Spaces in memory, and statements on them.
 
 use ladon_msgpack::{self as msgpack, write};
-use ladon_space::{BoxError, Collation, IndexDef, Space, SpaceDef, Statement, Written};
+use ladon_space::{BoxError, Collation, IndexDef, Space, SpaceDef, Statement, Tuple, Written};
 use ladon_sql::{
     Action, Budget, Catalog, Definition, Prepared, Schema, Session, Spaces, Table, Value, Writer,
-    prepare,
+    check_definition, prepare, triggers_of, tuple_checks, view_of,
 };
 use std::sync::Arc;
 
@@ -31,6 +31,14 @@ impl Catalog for Memory {
         Ok(found.map(|held| Arc::new(Table::of(&held.space, &held.definition, None))))
     }
 
+    fn trigger_table(&mut self, trigger: &str) -> Result<Option<String>, BoxError> {
+        let found = self
+            .spaces
+            .iter()
+            .find(|held| triggers_of(&held.definition).iter().any(|known| known.name == trigger));
+        Ok(found.map(|held| held.space.def().name.clone()))
+    }
+
     fn collation(&mut self, name: &str) -> Option<u32> {
         let id = match name {
             "unicode" => 1,
@@ -51,6 +59,10 @@ impl Schema for Memory {
         1
     }
 
+    fn views_before_drop(&mut self, _: u32) -> Result<Vec<String>, BoxError> {
+        Ok(self.spaces.iter().filter_map(|held| view_of(&held.definition)).collect())
+    }
+
     fn owner(&mut self) -> u32 {
         1
     }
@@ -65,9 +77,22 @@ impl Writer for Memory {
         let held = self.spaces.iter_mut().find(|held| held.space.def().id == space);
         statement.run(&mut held.expect("the space is there").space)
     }
+
+    fn copy(&mut self, space: u32) -> Result<Space, BoxError> {
+        Ok(self.space(space).clone())
+    }
+
+    fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        self.space(space).get(index, key)
+    }
 }
 
 impl Memory {
+    fn space(&self, id: u32) -> &Space {
+        let held = self.spaces.iter().find(|held| held.space.def().id == id);
+        &held.expect("the space is there").space
+    }
+
     /// Runs a text. Returns the rows, or the number of changed ones, or the error, as a text.
     pub(crate) fn run(&mut self, text: &str) -> String {
         self.run_with(text.as_bytes(), &[])
@@ -86,7 +111,7 @@ impl Memory {
 
     fn run_prepared(&mut self, prepared: &Prepared, values: &[Value]) -> Result<String, BoxError> {
         let budget = Budget::new(STEPS_MAX, BYTES_MAX, Box::new(|| None));
-        let session = Session { row_count: 0, random: 7 };
+        let session = Session { random: 7, ..Session::default() };
         match prepared.action() {
             Action::Rows => {
                 let spaces = Spaces::of(self.spaces.iter().map(|held| &held.space));
@@ -95,10 +120,15 @@ impl Memory {
                 let count = prepared.write_rows(from, session, &budget, &mut out)?;
                 Ok(shown(count, &out))
             }
+            Action::Changes(_) if prepared.is_stepwise() => {
+                let done = prepared.change_stepwise(values, session, &budget, self);
+                done.map(|done| format!("changed {}", done.count)).map_err(|stop| stop.error)
+            }
             Action::Changes(_) => {
                 let spaces = Spaces::of(self.spaces.iter().map(|held| &held.space));
                 let changes = prepared.changes((&spaces, values), session, &budget)?;
-                changes.apply(self).map(|done| format!("changed {}", done.count))
+                let done = changes.apply(self).map(|done| format!("changed {}", done.count));
+                done.map_err(|stop| stop.error)
             }
             Action::Define(definable) => {
                 for step in definable.definitions(prepared, self)?.steps {
@@ -115,7 +145,11 @@ impl Memory {
         const SPACE: u32 = ladon_system_spaces::SPACE;
         match step {
             Definition::Insert { space: SPACE, tuple, .. } => {
-                let space = Space::new(SpaceDef::from_tuple(&tuple)?);
+                let def = SpaceDef::from_tuple(&tuple)?;
+                check_definition(None, &def, true)?;
+                let check = tuple_checks(&def);
+                let mut space = Space::new(def);
+                space.set_tuple_check(check);
                 self.spaces.push(Held { space, definition: tuple });
             }
             Definition::Insert { space: INDEX, tuple, .. } => {
@@ -124,6 +158,15 @@ impl Memory {
                 let held = self.spaces.iter_mut().find(|held| held.space.def().id == id);
                 let space = &mut held.expect("the space is there").space;
                 space.create_index(IndexDef::from_tuple(&tuple, space.def())?)?;
+            }
+            Definition::Replace { space: SPACE, tuple } => {
+                let def = SpaceDef::from_tuple(&tuple)?;
+                let held = self.spaces.iter_mut().find(|held| held.space.def().id == def.id);
+                let held = held.expect("the space is there");
+                check_definition(Some(held.space.def()), &def, held.space.is_empty())?;
+                held.space.set_tuple_check(tuple_checks(&def));
+                held.space.alter(def)?;
+                held.definition = tuple;
             }
             Definition::Delete { space: SPACE, key } => {
                 let id = msgpack::read_uint(&mut &key[1..])? as u32;

@@ -2,6 +2,7 @@
 
 use crate::session_settings;
 use crate::statements::Running;
+use ladon_engine::{DefinitionRights as _, Privilege, RightsObject};
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
 use ladon_space::fields::Fields;
 use ladon_space::{BoxError, Collation, IteratorType, Space};
@@ -71,6 +72,13 @@ impl Catalog for Seen<'_, '_, '_> {
         }
     }
 
+    fn trigger_table(&mut self, trigger: &str) -> Result<Option<String>, BoxError> {
+        let (found, changed) =
+            self.0.catalog.read(system::SPACE, |space| table_with_trigger(space, trigger));
+        self.0.depends = self.0.depends.max(changed);
+        found
+    }
+
     fn collation(&mut self, name: &str) -> Option<u32> {
         let (found, _) =
             self.0.catalog.read(system::COLLATION, |space| Ok(find_collation(space, name)));
@@ -78,6 +86,18 @@ impl Catalog for Seen<'_, '_, '_> {
         // One without an implementation is as good as none.
         Collation::of_id(id.into()).map(|_| id)
     }
+}
+
+/// The name of the table whose definition has a trigger of this name.
+fn table_with_trigger(space: &Space, trigger: &str) -> Result<Option<String>, BoxError> {
+    const NAME: u32 = 2;
+    let all = space.select(0, IteratorType::All, &[0x90], 0, u64::MAX, None)?;
+    let mut with_it = all.filter(|tuple| {
+        let triggers = ladon_sql::triggers_of(tuple.bytes());
+        triggers.iter().any(|known| known.name == trigger)
+    });
+    let name = with_it.next().and_then(|tuple| msgpack::read_str(&mut tuple.field(NAME)?).ok());
+    Ok(name.map(|name| String::from_utf8_lossy(name).into_owned()))
 }
 
 fn find_collation(space: &Space, name: &str) -> Option<u32> {
@@ -104,6 +124,22 @@ impl Schema for Seen<'_, '_, '_> {
                 .and_then(|tuple| msgpack::read_uint(&mut Fields::of(tuple.bytes()).next()?).ok()))
         });
         most.ok().flatten().and_then(|id| u32::try_from(id).ok()).unwrap_or(0) + 1
+    }
+
+    fn views_before_drop(&mut self, table: u32) -> Result<Vec<String>, BoxError> {
+        let (def, _) = self.0.catalog.read(table, |space| Ok(space.def().clone()));
+        // A view of the system, which nobody drops.
+        let Ok(def) = def else { return Ok(Vec::new()) };
+        let object = RightsObject::space(def.id, &def.name, def.owner);
+        if self.0.rights()?.check_definition(&object, Privilege::DROP).is_err() {
+            return Ok(Vec::new());
+        }
+        let (found, changed) = self.0.catalog.read(system::SPACE, |space| {
+            let all = space.select(0, IteratorType::All, &[0x90], 0, u64::MAX, None)?;
+            Ok(all.filter_map(|tuple| ladon_sql::view_of(tuple.bytes())).collect())
+        });
+        self.0.depends = self.0.depends.max(changed);
+        found
     }
 
     fn owner(&mut self) -> u32 {

@@ -5,6 +5,17 @@ use crate::statements::{Ended, Running};
 use ladon_msgpack::write;
 use ladon_space::Statement;
 use ladon_sql::{Definable, Definition, Prepared};
+use ladon_system_spaces as system;
+
+/// The tuples of a new table and of all that belongs to it, if the steps are that.
+fn new_table(steps: &[Definition]) -> Option<Vec<(u32, &[u8])>> {
+    let tuples = steps.iter().map(|step| match step {
+        Definition::Insert { space, tuple, .. } => Some((*space, &tuple[..])),
+        _ => None,
+    });
+    let tuples: Option<Vec<(u32, &[u8])>> = tuples.collect();
+    tuples.filter(|all| matches!(all[..], [(system::SPACE, _), ..]))
+}
 
 impl Running<'_, '_> {
     /// Writes the tuples that a statement means, one after the other. If one is refused, those
@@ -15,12 +26,20 @@ impl Running<'_, '_> {
         definable: &Definable<'_>,
     ) -> Result<u64, Ended> {
         let definitions = definable.definitions(prepared, &mut Seen(self))?;
+        if let Some(tuples) = new_table(&definitions.steps) {
+            self.define_table(&tuples)?;
+            return Ok(definitions.count);
+        }
         let mut made: Vec<(u32, Vec<u8>)> = Vec::new();
         for step in definitions.steps {
             match self.define_step(step) {
                 Ok(Some(back)) => made.push(back),
                 Ok(None) => {}
                 Err(ended) => {
+                    let ended = match ended {
+                        Ended::Error(error) => Ended::Error(ladon_sql::told_of_duplicate(error)),
+                        ended => ended,
+                    };
                     for (space, key) in made.into_iter().rev() {
                         let delete = Statement::Delete { index: 0, key: &key };
                         // What was made a moment ago can be dropped.

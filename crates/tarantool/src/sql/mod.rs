@@ -14,10 +14,12 @@ mod catalog;
 mod define;
 mod read;
 mod reply;
+mod savepoint;
 mod state;
 mod write;
 
 pub(crate) use aside::Aside;
+pub(crate) use savepoint::Savepoints;
 pub(crate) use state::State;
 pub(crate) use write::Change;
 
@@ -90,6 +92,10 @@ impl Running<'_, '_> {
             Action::Define(definable) => (self.define_sql(prepared, &definable)?, Vec::new()),
             Action::Begin | Action::Commit | Action::Rollback => {
                 self.transact_sql(&prepared.action())?;
+                (0, Vec::new())
+            }
+            Action::Savepoint(_) | Action::Release(_) | Action::RollbackTo(_) => {
+                self.savepoint_sql(&prepared.action())?;
                 (0, Vec::new())
             }
             Action::Set(name, value) => {

@@ -43,7 +43,8 @@ fn rows(
 impl Running<'_, '_> {
     pub(super) fn sql_session(&mut self) -> Session {
         let random = self.thread.local.rng.next_u64();
-        Session { row_count: self.session.sql.row_count, random }
+        let runs_triggers_once = self.session.runs_triggers_once();
+        Session { row_count: self.session.sql.row_count, random, runs_triggers_once }
     }
 
     /// A query.

@@ -94,7 +94,9 @@ impl State {
             return;
         }
         if self.plans.len() >= PLANS_MAX {
-            self.plans.clear();
+            // Any of them: to note which was of use last would cost more than a plan.
+            let one = self.plans.keys().next().cloned();
+            one.and_then(|text| self.plans.remove(&text));
         }
         self.plans.insert(text.into(), Arc::clone(plan));
     }

@@ -11,8 +11,13 @@ use crate::statements::{Ended, Running, Seen, check_filler, check_read, check_wr
 use ladon_engine::{Commit, CommitPace, Interactive, Scratch, SpaceTx};
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
-use ladon_space::{BoxError, ErrorCode, SequenceDef, Space, SpaceSequence, Statement, Written};
-use ladon_sql::{Budget, Changes, Done, Prepared, Session, Spaces, Value, Writer, is_interrupted};
+use ladon_space::{
+    BoxError, ErrorCode, IteratorType, Selected, SequenceDef, Space, SpaceSequence, Statement,
+    Tuple, Written,
+};
+use ladon_sql::{
+    Budget, Changes, Done, Prepared, Session, Spaces, Stop, Then, Value, Writer, is_interrupted,
+};
 use ladon_system_spaces as system;
 use std::sync::Arc;
 
@@ -20,6 +25,25 @@ use std::sync::Arc;
 const TRANSACTION_CONFLICT: ErrorCode = ErrorCode(97);
 /// Rows that a statement may change while it holds locks.
 const LOCKED_ROWS_MAX: usize = 256;
+/// Steps that a statement with triggers may take: it runs on the thread that serves clients.
+const STEPWISE_STEPS_MAX: u64 = 25_000;
+
+/// The error of a statement with triggers that takes too long.
+fn told_too_long(error: BoxError) -> BoxError {
+    if !is_interrupted(&error) {
+        return error;
+    }
+    let why = format!(
+        "a statement with triggers, or of settings, is limited to {STEPWISE_STEPS_MAX} steps"
+    );
+    error::illegal(&why)
+}
+
+/// What a read of one tuple selects.
+fn selected(index: u32, key: &[u8]) -> Selected {
+    let (iterator, key) = (IteratorType::Eq, key.into());
+    Selected { index, iterator, key, offset: 0, limit: u64::MAX, after: None }
+}
 
 fn changes(
     prepared: &Prepared,
@@ -49,6 +73,18 @@ impl Writer for Locked<'_, '_> {
         }
         self.tx.write(space, |space| statement.run(space))
     }
+
+    fn copy(&mut self, space: u32) -> Result<Space, BoxError> {
+        let seen = self.tx.space(space);
+        check_read(self.rights, space, seen)?;
+        Ok(seen.clone())
+    }
+
+    fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        let seen = self.tx.space(space);
+        check_read(self.rights, space, seen)?;
+        seen.get(index, key)
+    }
 }
 
 /// Writes in the stream's transaction. What a statement that fails has done is taken back.
@@ -63,25 +99,23 @@ impl Writer for InStream<'_, '_, '_> {
         self.done.push((space, written.clone()));
         Ok(written)
     }
+
+    fn copy(&mut self, space: u32) -> Result<Space, BoxError> {
+        let mut copies = self.running.copies(&[space])?;
+        copies.pop().ok_or_else(|| error::illegal("a space is gone"))
+    }
+
+    fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        let selected = selected(index, key);
+        self.running.read_any(space, Seen::Tuples(&selected), |space| space.get(index, key))
+    }
 }
 
 impl InStream<'_, '_, '_> {
     /// Takes back what was done, by the opposite statements.
     fn take_back(&mut self) -> Result<(), BoxError> {
         while let Some((space, written)) = self.done.pop() {
-            match (&written.old, &written.new) {
-                (Some(old), _) => {
-                    self.running.write_in_transaction(space, Statement::Replace(old.bytes()))?;
-                }
-                (None, Some(new)) => {
-                    let key = self
-                        .running
-                        .read_any(space, Seen::Schema, |space| space.primary_key_of(new.bytes()))?;
-                    let delete = Statement::Delete { index: 0, key: &key };
-                    self.running.write_in_transaction(space, delete)?;
-                }
-                (None, None) => {}
-            }
+            self.running.write_opposite(space, &written)?;
         }
         Ok(())
     }
@@ -92,6 +126,8 @@ pub(crate) struct Change {
     transaction: Interactive,
     /// What it has done, once only the commit is left.
     done: Option<Done>,
+    /// The error of a statement whose changes stay.
+    failed: Option<BoxError>,
     /// How often it has met a conflict.
     rounds: u32,
 }
@@ -123,6 +159,50 @@ impl Writer for OnCopies<'_, '_, '_> {
         let statement = numbered.as_ref().map_or(statement, |tuple| with(statement, tuple));
         self.transaction.write(&node.keyspace, space, statement)
     }
+
+    fn copy(&mut self, space: u32) -> Result<Space, BoxError> {
+        if system::view_of(space).is_some() || space == system::SESSION_SETTINGS {
+            let mut copies = self.running.copies(&[space])?;
+            return copies.pop().ok_or_else(|| error::illegal("a space is gone"));
+        }
+        let copy = self.seen(space)?.clone();
+        self.transaction.note_all(space);
+        Ok(copy)
+    }
+
+    fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        let found = self.seen(space)?.get(index, key);
+        self.transaction.note_selected(space, selected(index, key))?;
+        found
+    }
+}
+
+/// Writes the session's settings, which are in no transaction.
+struct OnSettings<'w, 'a, 'thread>(&'w mut Running<'a, 'thread>);
+
+impl Writer for OnSettings<'_, '_, '_> {
+    fn write(&mut self, _: u32, statement: Statement<'_>) -> Result<Written, BoxError> {
+        self.0.write_settings(statement)
+    }
+
+    fn copy(&mut self, _: u32) -> Result<Space, BoxError> {
+        self.0.read_settings(|space| Ok(space.clone()))
+    }
+
+    fn find(&mut self, _: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        self.0.read_settings(|space| space.get(index, key))
+    }
+}
+
+impl OnCopies<'_, '_, '_> {
+    /// A space that the user may read, as the transaction sees it.
+    fn seen(&mut self, id: u32) -> Result<&Space, BoxError> {
+        let node = self.running.thread.node;
+        let (space, changed) = self.transaction.space(&node.keyspace, id)?;
+        self.running.depends = self.running.depends.max(changed);
+        check_read(self.running.session.rights(node, self.running.thread.scratch)?, id, space)?;
+        Ok(space)
+    }
 }
 
 /// What came of a try under locks.
@@ -140,7 +220,10 @@ impl Running<'_, '_> {
         target: u32,
         values: Vec<Value>,
     ) -> Result<Done, Ended> {
-        if ladon_engine::is_defined_with(target) || target == system::SESSION_SETTINGS {
+        if target == system::SESSION_SETTINGS {
+            return self.change_settings(prepared, &values);
+        }
+        if ladon_engine::is_defined_with(target) {
             return Err(error::unsupported("changes of system spaces by SQL").into());
         }
         self.check_takes_writes()?;
@@ -148,7 +231,7 @@ impl Running<'_, '_> {
             return self.change_in_stream(prepared, values);
         }
         self.check_stillness(target)?;
-        if self.session.sql_change.is_none() {
+        if self.session.sql_change.is_none() && !prepared.is_stepwise() {
             match self.change_under_locks(prepared, target, &values)? {
                 Tried::Done(done) => return Ok(done),
                 Tried::Long => {}
@@ -180,7 +263,7 @@ impl Running<'_, '_> {
         // With the catalog that there is then.
         let Some(mut tx) = begun else { return Err(Ended::Again(Flow::GoesOn)) };
         let found = computed_in(&mut tx, prepared, &rights, values, session);
-        let found = found.and_then(|changes| match changes {
+        let found = found.map_err(Stop::from).and_then(|changes| match changes {
             Some(changes) => {
                 let mut writer = Locked { tx: &mut tx, rights: &rights, filler };
                 changes.apply(&mut writer).map(Some)
@@ -196,11 +279,25 @@ impl Running<'_, '_> {
                 self.depends = self.depends.max(tx.abort());
                 Ok(Tried::Long)
             }
-            Err(error) => {
-                self.depends = self.depends.max(tx.abort());
+            Err(Stop { error, then: Then::Keep }) => {
+                self.depends = self.depends.max(tx.commit(append));
                 Err(error.into())
             }
+            Err(stop) => {
+                self.depends = self.depends.max(tx.abort());
+                Err(stop.error.into())
+            }
         }
+    }
+
+    /// Changes the session's settings.
+    fn change_settings(&mut self, prepared: &Prepared, values: &[Value]) -> Result<Done, Ended> {
+        let session = self.sql_session();
+        let copies = self.copies(prepared.spaces())?;
+        let borrowed: Vec<&Space> = copies.iter().collect();
+        let changes = changes(prepared, &borrowed, values, session, &budget(STEPWISE_STEPS_MAX))
+            .map_err(told_too_long)?;
+        changes.apply(&mut OnSettings(self)).map_err(|stop| stop.error.into())
     }
 
     fn change_in_stream(
@@ -209,20 +306,29 @@ impl Running<'_, '_> {
         values: Vec<Value>,
     ) -> Result<Done, Ended> {
         let changes = match self.session.sql_aside.take() {
-            Some(aside) => self.made_aside(aside)?,
+            _ if prepared.is_stepwise() => None,
+            Some(aside) => Some(self.made_aside(aside)?),
             None => {
                 let copies = self.copies(prepared.spaces())?;
-                self.computed(prepared, copies, values)?
+                Some(self.computed(prepared, copies, values.clone())?)
             }
         };
+        let session = self.sql_session();
         let mut writer = InStream { running: self, done: Vec::new() };
-        match changes.apply(&mut writer) {
-            Ok(done) => Ok(done),
-            Err(error) => {
-                writer.take_back()?;
-                Err(error.into())
+        let done = match changes {
+            Some(changes) => changes.apply(&mut writer),
+            None => {
+                let budget = budget(STEPWISE_STEPS_MAX);
+                prepared.change_stepwise(&values, session, &budget, &mut writer)
             }
+        };
+        let Err(Stop { error, then }) = done else { return Ok(done.unwrap_or_default()) };
+        match then {
+            Then::Keep => {}
+            Then::Rollback => self.roll_back(),
+            Then::Abort | Then::Ignore => writer.take_back()?,
         }
+        Err(told_too_long(error).into())
     }
 
     /// Computes changes from copies, on a thread of its own if that takes long.
@@ -275,7 +381,7 @@ impl Running<'_, '_> {
         let node = self.thread.node;
         let (client, limits) = (self.session.client().0, node.transaction_limits());
         let transaction = Interactive::opened_by(client, &node.keyspace.spaces, limits);
-        Box::new(Change { transaction, done: None, rounds })
+        Box::new(Change { transaction, done: None, failed: None, rounds })
     }
 
     /// Computes the changes and writes them to the transaction's copies.
@@ -285,6 +391,12 @@ impl Running<'_, '_> {
         prepared: &Arc<Prepared>,
         values: Vec<Value>,
     ) -> Result<(), Ended> {
+        if prepared.is_stepwise() {
+            let (session, budget) = (self.sql_session(), budget(STEPWISE_STEPS_MAX));
+            let mut writer = OnCopies { running: self, transaction: &mut change.transaction };
+            let done = prepared.change_stepwise(&values, session, &budget, &mut writer);
+            return self.keep_done(change, done);
+        }
         let changes = match self.session.sql_aside.take() {
             Some(aside) => self.made_aside(aside)?,
             None => {
@@ -306,8 +418,19 @@ impl Running<'_, '_> {
         };
         let mut writer = OnCopies { running: self, transaction: &mut change.transaction };
         let done = changes.apply(&mut writer);
+        self.keep_done(change, done)
+    }
+
+    /// Notes what a statement has done, also if it has failed and its changes stay.
+    fn keep_done(&mut self, change: &mut Change, done: Result<Done, Stop>) -> Result<(), Ended> {
         self.depends = self.depends.max(change.transaction.depends());
-        change.done = Some(done?);
+        match done {
+            Ok(done) => change.done = Some(done),
+            Err(Stop { error, then: Then::Keep }) => {
+                (change.done, change.failed) = (Some(Done::default()), Some(error));
+            }
+            Err(stop) => return Err(told_too_long(stop.error).into()),
+        }
         Ok(())
     }
 
@@ -321,6 +444,9 @@ impl Running<'_, '_> {
         let flow = match committed {
             Ok(Commit::Done) => {
                 self.depends = self.depends.max(lsn);
+                if let Some(error) = change.failed.take() {
+                    return Err(error.into());
+                }
                 return Ok(change.done.take().unwrap_or_default());
             }
             Ok(Commit::GoesOn) => Flow::GoesOn,

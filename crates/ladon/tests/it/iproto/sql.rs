@@ -3,7 +3,7 @@
 use super::Node;
 use super::client::{Iproto, Refusal, array, best_of_rounds, int, text};
 use ladon_iproto::Request;
-use ladon_iproto::request::{Begin, Execute, Statement};
+use ladon_iproto::request::{Begin, Execute, Put, SpaceRef, Statement};
 use std::thread;
 
 /// `ER_ACCESS_DENIED`.
@@ -172,5 +172,152 @@ fn a_long_query_lets_others_pass_and_ends_with_its_client() {
     }
     let found = must(&mut admin, long);
     assert_eq!(found, [array(&[int(6)])]);
+    server.kill().expect("killed");
+}
+
+/// Copies a stopped node's files, with the log cut to a length.
+fn cut_copy(node: &Node, length: u64) -> Node {
+    let copy = Node::new("everysec");
+    let folder = copy.dir.path().join("data");
+    std::fs::create_dir(&folder).expect("a folder");
+    for entry in std::fs::read_dir(node.dir.path().join("data")).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name");
+        std::fs::copy(&path, folder.join(name)).expect("copied");
+    }
+    let log = std::fs::OpenOptions::new().write(true).open(log_of(&copy)).expect("the log");
+    log.set_len(length).expect("cut");
+    copy
+}
+
+fn log_of(node: &Node) -> std::path::PathBuf {
+    node.dir.path().join("data/00000000000000000000.log")
+}
+
+#[test]
+fn a_table_is_created_whole_or_not_at_all() {
+    const CUTS: u64 = 8;
+    let node = Node::new("everysec");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    must(&mut admin, "CREATE TABLE before (id INT PRIMARY KEY)");
+    let length = || std::fs::metadata(log_of(&node)).expect("the log").len();
+    let before = length();
+    must(
+        &mut admin,
+        "CREATE TABLE t (id INT PRIMARY KEY AUTOINCREMENT, name STRING UNIQUE, CHECK (id < 9))",
+    );
+    let after = length();
+    server.kill().expect("killed");
+    assert!(after - before > CUTS, "{before} to {after}");
+    for part in 0..=CUTS {
+        let copy = cut_copy(&node, before + (after - before) * part / CUTS);
+        let mut server = copy.start();
+        let mut admin = copy.admin();
+        // The number of its tuples in each system space.
+        let mut count = |of: &str| {
+            let rows = must(&mut admin, &format!("SELECT count(*) FROM {of}"));
+            rows[0][1]
+        };
+        let found = [
+            count("\"_space\" WHERE \"name\" = 'T'"),
+            count("\"_index\" WHERE \"name\" LIKE '%unnamed_T_%'"),
+            count("\"_sequence\""),
+            count("\"_space_sequence\""),
+        ];
+        let expected = if part == CUTS { [1, 2, 1, 1] } else { [0; 4] };
+        assert_eq!(found, expected, "{part} of {CUTS} parts of the record");
+        if part == CUTS {
+            must(&mut admin, "INSERT INTO t (name) VALUES ('a')");
+            assert_eq!(execute(&mut admin, "INSERT INTO t VALUES (9, 'b')").expect_err("9").0, 196);
+        }
+        server.kill().expect("killed");
+    }
+}
+
+fn replace(tuple: &[u8]) -> Request<'_> {
+    Request::Replace(Put { space: SpaceRef::Id(FIRST), tuple })
+}
+
+#[test]
+fn checks_hold_for_every_writer_and_after_a_start() {
+    let node = Node::new("fsync");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    must(&mut admin, "CREATE TABLE t (id INT PRIMARY KEY, n INT, CONSTRAINT small CHECK (n < 10))");
+    let row = |id, n| array(&[int(id), int(n)]);
+    admin.insert(FIRST, &row(1, 9));
+    server.kill().expect("killed");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    let refused = admin.ask(&replace(&row(1, 10))).expect_err("10 is too much");
+    assert_eq!(refused, (196, "Check constraint failed 'SMALL': n < 10".to_owned()));
+    admin.ask(&replace(&row(1, 8))).expect("8 is not");
+    must(&mut admin, "ALTER TABLE t DROP CONSTRAINT small");
+    admin.ask(&replace(&row(1, 10))).expect("nothing forbids it");
+    // One that came later is there after a start as well.
+    must(&mut admin, "DELETE FROM t");
+    must(&mut admin, "ALTER TABLE t ADD CONSTRAINT tiny CHECK (n < 5)");
+    server.kill().expect("killed");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    assert_eq!(admin.ask(&replace(&row(1, 5))).expect_err("5 is too much").0, 196);
+    admin.ask(&replace(&row(1, 4))).expect("4 is not");
+    server.kill().expect("killed");
+}
+
+#[test]
+fn savepoints_take_back_what_came_after_them() {
+    let node = Node::new("none");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    fill(&mut admin, "t", 3);
+    admin.stream_id = 1;
+    assert_eq!(execute(&mut admin, "SAVEPOINT a").expect_err("no transaction").0, 114);
+    must(&mut admin, "START TRANSACTION");
+    must(&mut admin, "UPDATE t SET n = 7 WHERE id = 1");
+    must(&mut admin, "SAVEPOINT a");
+    must(&mut admin, "DELETE FROM t WHERE id = 2");
+    must(&mut admin, "SAVEPOINT b");
+    must(&mut admin, "INSERT INTO t VALUES (4, 4)");
+    must(&mut admin, "UPDATE t SET n = 8 WHERE id = 1");
+    must(&mut admin, "ROLLBACK TO a");
+    assert_eq!(execute(&mut admin, "RELEASE b").expect_err("it has ended").0, 61);
+    let rows = |pairs: &[(u64, u64)]| -> Vec<Vec<u8>> {
+        pairs.iter().map(|(id, n)| array(&[int(*id), int(*n)])).collect()
+    };
+    assert_eq!(must(&mut admin, "SELECT * FROM t"), rows(&[(1, 7), (2, 2), (3, 3)]));
+    must(&mut admin, "DELETE FROM t WHERE id = 3");
+    must(&mut admin, "RELEASE a");
+    must(&mut admin, "COMMIT");
+    admin.stream_id = 0;
+    assert_eq!(must(&mut admin, "SELECT * FROM t"), rows(&[(1, 7), (2, 2)]));
+    server.kill().expect("killed");
+}
+
+#[test]
+fn triggers_are_durable_and_part_of_their_statement() {
+    let node = Node::new("fsync");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    fill(&mut admin, "t", 3);
+    must(&mut admin, "CREATE TABLE log (id INT PRIMARY KEY)");
+    must(
+        &mut admin,
+        "CREATE TRIGGER a AFTER DELETE ON t FOR EACH ROW BEGIN INSERT INTO log VALUES (old.id); END",
+    );
+    server.kill().expect("killed");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    must(&mut admin, "DELETE FROM t WHERE id < 3");
+    assert_eq!(must(&mut admin, "SELECT count(*) FROM log"), [array(&[int(2)])]);
+    // The last row's trigger fails, and takes the statement with it.
+    must(&mut admin, "INSERT INTO t VALUES (2, 2), (9, 9)");
+    assert_eq!(execute(&mut admin, "DELETE FROM t").expect_err("2 is there").0, 3);
+    assert_eq!(must(&mut admin, "SELECT count(*) FROM t"), [array(&[int(3)])]);
+    assert_eq!(must(&mut admin, "SELECT count(*) FROM log"), [array(&[int(2)])]);
+    // Other requests fire nothing, as in Tarantool.
+    admin.delete(FIRST, &array(&[int(9)]));
+    assert_eq!(must(&mut admin, "SELECT count(*) FROM log"), [array(&[int(2)])]);
     server.kill().expect("killed");
 }
