@@ -25,6 +25,7 @@ mod procedures;
 mod program;
 mod quick;
 mod requests;
+mod savepoint_names;
 mod savepoints;
 mod server_info;
 mod session;

@@ -1,6 +1,6 @@
 //! The open transactions of a connection, and when they time out.
 
-use crate::sql::Savepoints;
+use crate::savepoint_names::SavepointNames;
 use ladon_engine::{Interactive, Scratch};
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,7 +17,7 @@ pub(crate) struct Open {
     /// `None` once it has timed out, or had to end.
     transaction: Option<Interactive>,
     deadline_ms: Option<u64>,
-    savepoints: Savepoints,
+    savepoints: SavepointNames,
 }
 
 /// The transaction of a stream.
@@ -44,7 +44,7 @@ impl Transactions {
     /// Opens a stream's transaction, which may time out.
     pub(crate) fn put(&mut self, stream: u64, transaction: Interactive, deadline_ms: Option<u64>) {
         self.deadlines.extend(deadline_ms.map(|at_ms| (at_ms, stream)));
-        let savepoints = Savepoints::default();
+        let savepoints = SavepointNames::default();
         self.open.insert(stream, Open { transaction: Some(transaction), deadline_ms, savepoints });
     }
 
@@ -79,8 +79,8 @@ impl Transactions {
         self.open.get_mut(&stream).map(|open| &mut open.transaction)
     }
 
-    /// The savepoints of a stream's transaction, if it is open.
-    pub(crate) fn savepoints(&mut self, stream: u64) -> Option<&mut Savepoints> {
+    /// What SQL calls the savepoints of a stream's transaction, if it is open.
+    pub(crate) fn savepoint_names(&mut self, stream: u64) -> Option<&mut SavepointNames> {
         self.open.get_mut(&stream).map(|open| &mut open.savepoints)
     }
 

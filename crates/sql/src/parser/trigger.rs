@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(Expr::Raise(make(message)))
     }
 
-    /// Refuses [NOT] INDEXED BY in a trigger's UPDATE or DELETE.
+    /// Refuses `NOT INDEXED` and `INDEXED BY` in a trigger's UPDATE or DELETE.
     pub(super) fn check_not_indexed(&self, is_not: bool) -> Result<(), Error> {
         if !self.is_in_trigger {
             return Ok(());

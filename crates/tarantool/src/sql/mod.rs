@@ -19,7 +19,6 @@ mod state;
 mod write;
 
 pub(crate) use aside::Aside;
-pub(crate) use savepoint::Savepoints;
 pub(crate) use state::State;
 pub(crate) use write::Change;
 

@@ -2,6 +2,7 @@
 
 use super::state::sql_error;
 use crate::error;
+use crate::savepoint_names::SavepointNames;
 use crate::statements::{Ended, Running, Seen};
 use ladon_engine::Interactive;
 use ladon_record::SpaceId;
@@ -10,35 +11,18 @@ use ladon_sql::Action;
 
 /// `ER_NO_TRANSACTION`.
 const NO_TRANSACTION: ErrorCode = ErrorCode(114);
-/// Savepoints of one transaction.
-const SAVEPOINTS_MAX: usize = 1_000;
-
-/// Those of one transaction: names, and the numbers that the transaction gave them.
-#[derive(Default)]
-pub(crate) struct Savepoints(Vec<(String, u64)>);
-
-impl Savepoints {
-    fn find(&self, name: &str) -> Result<usize, BoxError> {
-        let found = self.0.iter().rposition(|(known, _)| known == name);
-        found.ok_or_else(error::no_such_savepoint)
-    }
-}
-
 impl Running<'_, '_> {
     /// Does what one of these statements asks for.
     pub(super) fn savepoint_sql(&mut self, action: &Action<'_>) -> Result<(), Ended> {
         match action {
-            Action::Savepoint(name) => self.set_savepoint(name)?,
-            Action::Release(name) => {
-                let savepoints = self.savepoints()?;
-                let at = savepoints.find(name)?;
-                savepoints.0.truncate(at);
+            Action::Savepoint(name) => {
+                self.names()?.may_set()?;
+                let number = self.open_transaction()?.savepoint()?;
+                self.names()?.set(name, number);
             }
+            Action::Release(name) => self.names()?.release(name)?,
             Action::RollbackTo(name) => {
-                let savepoints = self.savepoints()?;
-                let at = savepoints.find(name)?;
-                savepoints.0.truncate(at + 1);
-                let number = savepoints.0[at].1;
+                let number = self.names()?.go_back(name)?;
                 if !self.open_transaction()?.go_back(number)? {
                     return Err(error::no_such_savepoint().into());
                 }
@@ -48,26 +32,13 @@ impl Running<'_, '_> {
         Ok(())
     }
 
-    /// One of the same name ends.
-    fn set_savepoint(&mut self, name: &str) -> Result<(), BoxError> {
-        if self.savepoints()?.0.len() >= SAVEPOINTS_MAX {
-            let message = format!("a transaction may have {SAVEPOINTS_MAX} savepoints");
-            return Err(error::illegal(&message));
-        }
-        let number = self.open_transaction()?.savepoint()?;
-        let savepoints = self.savepoints()?;
-        savepoints.0.retain(|(known, _)| known != name);
-        savepoints.0.push((name.to_owned(), number));
-        Ok(())
-    }
-
     fn open_transaction(&mut self) -> Result<&mut Interactive, BoxError> {
         let open = self.session.transactions.of(self.stream).and_then(Option::as_mut);
         open.ok_or_else(|| sql_error(NO_TRANSACTION, "No active transaction"))
     }
 
-    fn savepoints(&mut self) -> Result<&mut Savepoints, BoxError> {
-        let found = self.session.transactions.savepoints(self.stream);
+    fn names(&mut self) -> Result<&mut SavepointNames, BoxError> {
+        let found = self.session.transactions.savepoint_names(self.stream);
         found.ok_or_else(|| sql_error(NO_TRANSACTION, "No active transaction"))
     }
 
