@@ -128,6 +128,7 @@ impl World {
         self.cut.extend([(leading, id), (id, leading)]);
         let restarts_us = self.now_us + 2 * failover_us + self.random.below(2 * failover_us);
         self.cut_until_us = restarts_us + 4 * failover_us;
+        self.quick_us = restarts_us - failover_us / 4..restarts_us + failover_us;
         self.restart = Some((restarts_us, leader, 3 - leader - one));
         self.note(|| format!("members {leading} and {id} do not hear each other"));
     }

@@ -67,7 +67,7 @@ impl World {
     pub(super) fn settle(&mut self) -> Result<(), String> {
         self.faults = false;
         self.cut.clear();
-        (self.quiet, self.restart) = (None, None);
+        (self.quiet, self.restart, self.quick_us) = (None, None, 0..0);
         self.note(|| "all is well from now on".to_owned());
         for place in &mut self.places {
             place.disk.heal();

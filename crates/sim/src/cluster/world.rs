@@ -13,10 +13,14 @@ use ladon_server::{ConnectionStart, Protocol};
 use ladon_testkit::Random;
 use openraft_rt_sim::SimRuntime;
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 /// The last events that a failure shows.
 const EVENTS_MAX: usize = 120;
+
+/// So many steps of those who are quick count as one.
+const QUICK_STEPS: u64 = 8;
 
 /// What came of an operator's order, once that is known.
 pub(super) type Answer = Arc<Mutex<Option<Result<String, String>>>>;
@@ -32,6 +36,8 @@ pub(super) struct World {
     pub(super) cut_until_us: u64,
     /// As long as the cut lasts, only who changes nothing asks this place.
     pub(super) quiet: Option<usize>,
+    /// When everybody is quick, in microseconds, so that much happens within a lease.
+    pub(super) quick_us: Range<u64>,
     /// When which leader is cut off and which place restarts.
     pub(super) restart: Option<(u64, usize, usize)>,
     pub(super) now_us: u64,
@@ -73,6 +79,7 @@ impl World {
             cut_until_us: 0,
             quiet: None,
             restart: None,
+            quick_us: 0..0,
             now_us: 0,
             step: 0,
             clients,
@@ -88,7 +95,9 @@ impl World {
     pub(super) fn run(&mut self) -> Result<ClusterReport, String> {
         self.begin()?;
         self.faults = true;
-        for _ in 0..self.plan.steps {
+        let mut left = self.plan.steps * QUICK_STEPS;
+        while left > 0 {
+            left = left.saturating_sub(if self.is_quick() { 1 } else { QUICK_STEPS });
             self.one_step()?;
         }
         self.settle()?;
@@ -102,8 +111,12 @@ impl World {
         self.come_together()
     }
 
+    fn is_quick(&self) -> bool {
+        self.quick_us.contains(&self.now_us)
+    }
+
     fn one_step(&mut self) -> Result<(), String> {
-        let us = self.random.below(1_500);
+        let us = self.random.below(if self.is_quick() { 150 } else { 1_500 });
         self.pass(us);
         let at = self.random.below(self.places.len() as u64) as usize;
         match self.random.below(100) {
