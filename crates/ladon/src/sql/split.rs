@@ -50,7 +50,7 @@ fn end_of(text: &str) -> Option<usize> {
                 }
                 at += length;
             }
-            _ => at += 1,
+            _ => at += rest.chars().next().map_or(1, char::len_utf8),
         }
     }
     None
