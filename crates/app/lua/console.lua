@@ -336,12 +336,12 @@ end
 
 local push, session_type = box.session.push, box.session.type
 
-function box.session.push(value, ...)
+function box.session.push(...)
     local state = current()
     if state == nil or state.client == nil then
-        return push(value, ...)
+        return push(...)
     end
-    return state.client:write(pushed(state, value)) ~= nil
+    return state.client:write(pushed(state, (...))) ~= nil
 end
 
 function box.session.type()

@@ -347,7 +347,7 @@ fn a_record_of_spaces_that_contradicts_the_data_is_refused() {
     let definition = Change::SpacePut { space: system::INDEX, tuple: &index };
     let tuple = &user(3, 30);
     let mixed = encoded(&[definition, Change::SpacePut { space: 512, tuple }]);
-    refused(&mut pair, &mixed, "a definition beside other changes");
+    refused(&mut pair, &mixed, "a definition beside changes of data");
     let again = index_tuple(600, 0, "tree", true, 1);
     let again = encoded(&[Change::SpacePut { space: system::INDEX, tuple: &again }]);
     refused(&mut pair, &again, "Space '600' does not exist");

@@ -4,6 +4,8 @@ use ladon_sim::{ClusterCanary, ClusterReport, run_cluster_seed};
 
 /// Few, so that this takes seconds: `ladon-sim cluster` runs as many as one likes.
 const SEEDS: u64 = 18;
+/// A planted bug is found among so many.
+const CANARY_SEEDS: u64 = 100;
 
 #[test]
 fn clusters_without_trouble() {
@@ -23,8 +25,11 @@ fn clusters_without_trouble() {
 
 #[test]
 fn what_only_the_leader_has_is_not_committed() {
-    let caught =
-        (0..SEEDS).find_map(|seed| run_cluster_seed(seed, ClusterCanary::EarlyQuorum).err());
-    let trouble = caught.expect("an early quorum loses what was acknowledged");
-    assert!(trouble.what.contains("lost") || trouble.what.contains("taken back"), "{trouble}");
+    // It may upset the library first, which ends otherwise.
+    let is_it = |what: &str| what.contains("lost") || what.contains("taken back");
+    let caught = (0..CANARY_SEEDS).find_map(|seed| {
+        let trouble = run_cluster_seed(seed, ClusterCanary::EarlyQuorum).err()?;
+        is_it(&trouble.what).then_some(trouble)
+    });
+    assert!(caught.is_some(), "an early quorum loses what was acknowledged");
 }

@@ -5,6 +5,7 @@ use super::{ADMIN_PASSWORD, SickNode, array, int, make_space, row};
 use crate::sick_disk::SOON;
 use ladon_iproto::Request;
 use ladon_iproto::request::{Put, SpaceRef};
+use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 /// `ER_LOADING`.
@@ -12,7 +13,12 @@ const LOADING: u32 = 116;
 
 fn connect(node: &SickNode) -> Iproto {
     let began = Instant::now();
-    while std::net::TcpStream::connect(("127.0.0.1", node.ports.first())).is_err() {
+    // The one before may still take connections, which it then resets.
+    let greets = || {
+        let stream = std::net::TcpStream::connect(("127.0.0.1", node.ports.first()));
+        stream.is_ok_and(|mut stream| stream.read_exact(&mut [0]).is_ok())
+    };
+    while !greets() {
         assert!(began.elapsed() < SOON, "nobody can connect");
         std::thread::sleep(Duration::from_millis(5));
     }
