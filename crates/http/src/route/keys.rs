@@ -457,15 +457,21 @@ fn change(commands: &mut Commands, key: &[u8], name: &str, value: &Value) -> Res
     Ok(())
 }
 
-/// A number, or one of JSON's in a string: for clients whose own numbers have 53 bits.
+/// A number, or one of JSON's in a string: for clients whose own numbers have 53 bits. `incr` takes whole
+/// ones.
 fn step(name: &str, value: &Value) -> Result<Vec<u8>, Refused> {
+    let is_float = name == "incrbyfloat";
     let is_number = match value {
-        Value::Number(_) => true,
-        Value::String(text) => serde_json::from_str::<serde_json::Number>(text).is_ok(),
+        Value::Number(number) => is_float || number.as_f64().is_some_and(|it| it.fract() == 0.0),
+        Value::String(text) => {
+            serde_json::from_str::<serde_json::Number>(text).is_ok()
+                && (is_float || text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit()))
+        }
         _ => false,
     };
     let text = scalar(value).filter(|_| is_number);
-    text.ok_or_else(|| wrong(&format!("{name} takes a number")))
+    let kind = if is_float { "a number" } else { "a whole number" };
+    text.ok_or_else(|| wrong(&format!("{name} takes {kind}")))
 }
 
 /// The digest that an `ETag` has.
@@ -533,6 +539,8 @@ mod tests {
             "[]",
             r#"{"incr":{}}"#,
             r#"{"incr":"x"}"#,
+            r#"{"incr":1.5}"#,
+            r#"{"incr":"1e3"}"#,
             r#"{"incrbyfloat":"nan"}"#,
             r#"{"incrbyfloat":true}"#,
             r#"{"push":[]}"#,
