@@ -40,5 +40,7 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[2]))) as one:
     one.sendall(b"*3\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n$%d\r\n%s\r\n" % (len(library), library.encode()))
     assert one.recv(100).startswith(b"$3\r\nlib"), "the function is loaded"
 P
+# It keeps what it found where it runs.
+cd "$folder"
 "$cache/bin/schemathesis" run "http://127.0.0.1:$http/v1/openapi.json" --max-examples "$examples" \
     --phases examples,coverage,fuzzing --suppress-health-check all

@@ -463,15 +463,26 @@ fn step(name: &str, value: &Value) -> Result<Vec<u8>, Refused> {
     let is_float = name == "incrbyfloat";
     let is_number = match value {
         Value::Number(number) => is_float || number.as_f64().is_some_and(|it| it.fract() == 0.0),
-        Value::String(text) => {
-            serde_json::from_str::<serde_json::Number>(text).is_ok()
-                && (is_float || text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit()))
-        }
+        Value::String(text) => is_number_text(text, is_float),
         _ => false,
     };
     let text = scalar(value).filter(|_| is_number);
     let kind = if is_float { "a number" } else { "a whole number" };
     text.ok_or_else(|| wrong(&format!("{name} takes {kind}")))
+}
+
+/// Whether a text is a number of JSON (RFC 8259, section 6), however large; a whole one unless it is a float.
+fn is_number_text(text: &str, is_float: bool) -> bool {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let is_whole = |text: &str| is_digits(text) && (text == "0" || !text.starts_with('0'));
+    let text = text.strip_prefix('-').unwrap_or(text);
+    if !is_float {
+        return is_whole(text);
+    }
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
+    let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
+    is_whole(whole) && is_digits(fraction) && is_digits(exponent)
 }
 
 /// The digest that an `ETag` has.
@@ -528,6 +539,8 @@ mod tests {
         let long = r#"{"incr":"9007199254740993"}"#;
         assert_eq!(patch(long), "MULTI; INCRBY k 9007199254740993; EXEC");
         assert_eq!(patch(r#"{"incrbyfloat":-1e-3}"#), "MULTI; INCRBYFLOAT k -0.001; EXEC");
+        let huge = r#"{"incrbyfloat":"-1.5E+999"}"#;
+        assert_eq!(patch(huge), "MULTI; INCRBYFLOAT k -1.5E+999; EXEC");
         assert_eq!(patch(r#"{"unshift":["a","b"]}"#), "MULTI; LPUSH k b a; EXEC");
         assert_eq!(patch(r#"{"ttl":null}"#), "MULTI; PERSIST k; EXEC");
         assert_eq!(
@@ -541,6 +554,8 @@ mod tests {
             r#"{"incr":"x"}"#,
             r#"{"incr":1.5}"#,
             r#"{"incr":"1e3"}"#,
+            r#"{"incrbyfloat":"01"}"#,
+            r#"{"incrbyfloat":"1."}"#,
             r#"{"incrbyfloat":"nan"}"#,
             r#"{"incrbyfloat":true}"#,
             r#"{"push":[]}"#,
