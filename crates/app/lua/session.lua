@@ -207,6 +207,7 @@ local function is_callable(value)
     local mt = getmetatable(value)
     return type(mt) == 'table' and type(mt.__call) == 'function'
 end
+ladon.is_callable = is_callable
 
 -- Functions with a body of their own, by name: the version of the schema and the function.
 local bodies = {}

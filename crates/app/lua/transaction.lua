@@ -70,16 +70,22 @@ local function stated_for(mine, triggers)
     return mine ~= nil and #mine[triggers] > 0 and ladon.stated() or {}
 end
 
+-- What the fiber's transaction has, which ends; within a trigger that is the given error.
+local function take_open(in_trigger)
+    local fiber = ladon.current()
+    local mine = open[fiber]
+    if mine ~= nil and mine.depth ~= nil and mine.depth > 0 then
+        box.error(in_trigger)
+    end
+    open[fiber] = nil
+    return mine
+end
+
 function box.commit()
     if not ladon.in_transaction() then
         return
     end
-    local fiber = ladon.current()
-    local mine = open[fiber]
-    if mine ~= nil and mine.depth ~= nil and mine.depth > 0 then
-        box.error(box.error.COMMIT_IN_SUB_STMT)
-    end
-    open[fiber] = nil
+    local mine = take_open(box.error.COMMIT_IN_SUB_STMT)
     if mine == nil then
         return ladon.commit()
     end
@@ -99,12 +105,7 @@ function box.rollback()
     if not ladon.in_transaction() then
         return
     end
-    local fiber = ladon.current()
-    local mine = open[fiber]
-    if mine ~= nil and mine.depth ~= nil and mine.depth > 0 then
-        box.error(box.error.ROLLBACK_IN_SUB_STMT)
-    end
-    open[fiber] = nil
+    local mine = take_open(box.error.ROLLBACK_IN_SUB_STMT)
     local stated = stated_for(mine, 'rollback')
     ladon.rollback()
     taken_back(mine, stated)
@@ -178,14 +179,7 @@ function ladon.change_triggers(triggers, new, old)
     return new
 end
 
-local function is_callable(value)
-    if type(value) == 'function' then
-        return true
-    end
-    local mt = getmetatable(value)
-    return type(mt) == 'table' and type(mt.__call) == 'function'
-end
-ladon.is_callable = is_callable
+local is_callable = ladon.is_callable
 
 -- What a call that changes or lists triggers does. Without functions it lists them.
 function ladon.triggers_called(triggers, new, old)

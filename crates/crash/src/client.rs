@@ -8,6 +8,13 @@ use std::time::Duration;
 /// Longer than any honest reply takes on a busy machine.
 pub(crate) const REPLY_LIMIT: Duration = Duration::from_secs(60);
 
+/// Small messages leave at once, and nothing waits for ever.
+pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(REPLY_LIMIT))?;
+    stream.set_write_timeout(Some(REPLY_LIMIT))
+}
+
 /// One connection.
 pub struct Client {
     stream: TcpStream,
@@ -30,9 +37,7 @@ impl Client {
     /// # Errors
     /// The system's.
     pub fn on(stream: TcpStream) -> io::Result<Client> {
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(REPLY_LIMIT))?;
-        stream.set_write_timeout(Some(REPLY_LIMIT))?;
+        prepare(&stream)?;
         Ok(Client { stream, decoder: Decoder::default(), input: Vec::new(), start: 0 })
     }
 

@@ -1,6 +1,6 @@
 //! A blocking connection that speaks IPROTO and pipelines.
 
-use crate::client::REPLY_LIMIT;
+use crate::client::prepare;
 use ladon_iproto::auth::{Credentials, scramble};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::greeting::{self, GREETING_BYTES};
@@ -32,9 +32,7 @@ impl IprotoClient {
     /// The system's, and a server that refuses.
     pub fn connect(port: u16, password: &str) -> io::Result<IprotoClient> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(REPLY_LIMIT))?;
-        stream.set_write_timeout(Some(REPLY_LIMIT))?;
+        prepare(&stream)?;
         let mut greeting = [0; GREETING_BYTES];
         stream.read_exact(&mut greeting)?;
         let salt = greeting::read(&greeting).ok_or_else(|| invalid("no greeting"))?.salt;

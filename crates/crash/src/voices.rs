@@ -1,6 +1,6 @@
 //! Clients of memcached's protocol and of HTTP, which count in the same counter as those of RESP.
 
-use crate::client::{Client, REPLY_LIMIT};
+use crate::client::{Client, prepare};
 use ladon_resp::client::Value;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -29,9 +29,7 @@ struct Lines(BufReader<TcpStream>);
 impl Lines {
     fn connect(port: u16) -> io::Result<Lines> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(REPLY_LIMIT))?;
-        stream.set_write_timeout(Some(REPLY_LIMIT))?;
+        prepare(&stream)?;
         Ok(Lines(BufReader::new(stream)))
     }
 
