@@ -1,9 +1,7 @@
 //! Who may see what: a password, and protected mode as the Redis port has it.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use ladon_identity::{
-    CommandTable, DEFAULT_USER, PasswordHash, Request, RequestDatabases, User, Users,
+    CommandTable, DEFAULT_USER, Login, PasswordHash, Request, RequestDatabases, User, Users,
 };
 use ladon_settings::Settings;
 use std::net::IpAddr;
@@ -54,9 +52,12 @@ impl Access {
             return if is_protected { Access::Protected } else { Access::Granted };
         }
         let Some(authorization) = authorization else { return Access::Asked };
-        let Some((name, password)) = given(authorization) else { return Access::Wrong };
+        let Some(Login { user, password }) = Login::of_header(authorization) else {
+            return Access::Wrong;
+        };
+        let name = user.as_deref().unwrap_or(DEFAULT_USER);
         let is_right = if own.is_empty() {
-            let user = users.authenticate(&name, &password);
+            let user = users.authenticate(name, &password);
             user.is_some_and(|user| may_run_info(user, table))
         } else {
             name == DEFAULT_USER
@@ -80,24 +81,11 @@ fn may_run_info(user: &User, table: &CommandTable) -> bool {
     user.check(table, &request).is_ok()
 }
 
-/// The name and the password in a header: `Basic`, or `Bearer PASSWORD` of the default user.
-fn given(authorization: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-    let blank = authorization.iter().position(|&byte| byte == b' ')?;
-    let (scheme, rest) = (&authorization[..blank], authorization[blank..].trim_ascii());
-    if scheme.eq_ignore_ascii_case(b"bearer") {
-        return Some((DEFAULT_USER.to_vec(), rest.to_vec()));
-    }
-    if !scheme.eq_ignore_ascii_case(b"basic") {
-        return None;
-    }
-    let decoded = STANDARD.decode(rest).ok()?;
-    let colon = decoded.iter().position(|&byte| byte == b':')?;
-    Some((decoded[..colon].to_vec(), decoded[colon + 1..].to_vec()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use ladon_identity::{CommandFacts, RuleContext};
 
     /// `password` is the default user's; there is a user `watcher` (password `w`) who may run `INFO`
@@ -155,14 +143,17 @@ mod tests {
                 check(&[], "s3cret:", peer, authorization, expected);
             };
             check("", Access::Asked);
-            check("Bearer s3cret:", Access::Granted);
-            check("bearer   s3cret: ", Access::Granted);
+            check("Bearer :s3cret:", Access::Granted);
+            check("bearer   :s3cret: ", Access::Granted);
+            check("Bearer watcher:w", Access::Granted);
+            check("Bearer other:o", Access::Wrong);
             check(&basic("default:s3cret:"), Access::Granted);
             check(&basic("watcher:w"), Access::Granted);
             check(&basic("watcher:o"), Access::Wrong);
             check(&basic("other:o"), Access::Wrong);
             check(&basic("nobody:s3cret:"), Access::Wrong);
-            for wrong in ["Bearer", "Bearer ", "Bearer s3cret", "Basic", "Basic !", "Digest x", " "]
+            for wrong in
+                ["Bearer", "Bearer ", "Bearer s3cret:", "Basic", "Basic !", "Digest x", " "]
             {
                 check(wrong, Access::Wrong);
             }

@@ -188,8 +188,8 @@ fn said(said: Said) -> Answer {
 }
 
 fn unauthorized() -> Answer {
-    let wanted = "a password is needed: Authorization: Bearer PASSWORD, or Basic with a user \
-                  who may run INFO\n";
+    let wanted = "a password is needed: Authorization: Bearer PASSWORD, or Bearer USER:PASSWORD or Basic \
+                  of a user who may run INFO\n";
     let mut answer = text(StatusCode::UNAUTHORIZED, wanted);
     let challenge = hyper::header::HeaderValue::from_static("Basic realm=\"ladon\"");
     answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
