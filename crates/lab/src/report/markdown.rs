@@ -19,7 +19,7 @@ use super::view::standing::{Verdict, standings};
 use super::view::verdict::promise;
 use crate::results::statistics::{Level, paired_ratio};
 use crate::results::{PartResult, Results, WorkResult};
-use crate::systems::bare_loop;
+use crate::systems::{bare_loop, ladon_speaking};
 
 /// What comes before and after.
 pub const BEGIN: &str = "<!-- measured:begin -->";
@@ -55,18 +55,20 @@ fn between(
 #[must_use]
 pub fn section(runs: &[Results]) -> String {
     let texts = runs.iter().enumerate().filter_map(|(number, run)| {
-        let mut own = run.clone();
-        own.works.retain(|work| longest(runs, &work.work) == Some(number));
-        let tables: String = TABLES.iter().map(|table| against(&own, table)).collect();
+        let own = TABLES.iter().filter(|table| longest(runs, table) == Some(number));
+        let tables: String = own.map(|table| against(run, table)).collect();
         (!tables.is_empty()).then(|| heading(run) + &tables)
     });
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The run that has measured a work longest: full stores before those that a budget made smaller,
+/// The run that has measured a table's work and base longest: full stores before those that a budget made smaller,
 /// then by the seconds of all rounds.
-fn longest(runs: &[Results], work: &str) -> Option<usize> {
-    let has = |run: &Results| run.works.iter().any(|other| other.work == work);
+fn longest(runs: &[Results], table: &Table) -> Option<usize> {
+    let has = |run: &Results| {
+        let knows = run.systems.iter().any(|system| system.name == table.base);
+        knows && run.works.iter().any(|other| other.work == table.work)
+    };
     let weight = |run: &Results| (run.budget.is_none(), f64::from(run.rounds) * run.seconds);
     let mut best: Option<(usize, (bool, f64))> = None;
     for (number, run) in runs.iter().enumerate().filter(|(_, run)| has(run)) {
@@ -90,6 +92,9 @@ struct Table {
 /// A column: its head, the part, and the place on its axis.
 type Column = (&'static str, &'static str, Option<f64>);
 
+const MEMCACHED: &str = ladon_speaking::MEMCACHED.name;
+const HTTP: &str = ladon_speaking::HTTP.name;
+
 const TABLES: &[Table] = &[
     Table {
         title: "Server CPU of single keys, microseconds per operation; 50 users, keys of 16 bytes, \
@@ -97,14 +102,7 @@ const TABLES: &[Table] = &[
         work: "pipeline",
         key: "cpu_us",
         base: OURS,
-        columns: &[
-            ("SET", "set-64", Some(1.0)),
-            ("GET", "get-64", Some(1.0)),
-            ("SET, 16 at once", "set-64", Some(16.0)),
-            ("GET, 16", "get-64", Some(16.0)),
-            ("SET, 64", "set-64", Some(64.0)),
-            ("GET, 64", "get-64", Some(64.0)),
-        ],
+        columns: SINGLE_KEYS,
     },
     Table {
         title: "Server CPU of PING, likewise; in brackets here: through the bare loop's, which is \
@@ -238,6 +236,43 @@ const TABLES: &[Table] = &[
         base: OURS,
         columns: &[("until it answers", "snapshot", None)],
     },
+    Table {
+        title: "The same through memcached's protocol (`pipeline`)",
+        work: "pipeline",
+        key: "cpu_us",
+        base: MEMCACHED,
+        columns: SINGLE_KEYS,
+    },
+    Table {
+        title: "Pages a second: over HTTP, a request writes a key, reads it back and answers in JSON (`web`)",
+        work: "web",
+        key: "per_second",
+        base: HTTP,
+        columns: PAGES,
+    },
+    Table {
+        title: "What 99 % of them wait at most",
+        work: "web",
+        key: "p99_us",
+        base: HTTP,
+        columns: PAGES,
+    },
+];
+
+const SINGLE_KEYS: &[Column] = &[
+    ("SET", "set-64", Some(1.0)),
+    ("GET", "get-64", Some(1.0)),
+    ("SET, 16 at once", "set-64", Some(16.0)),
+    ("GET, 16", "get-64", Some(16.0)),
+    ("SET, 64", "set-64", Some(64.0)),
+    ("GET, 64", "get-64", Some(64.0)),
+];
+
+const PAGES: &[Column] = &[
+    ("write and read back, 10 connections", "write-10", None),
+    ("the same, 100", "write-100", None),
+    ("read, 10", "read-10", None),
+    ("read, 100", "read-100", None),
 ];
 
 const FAIRNESS: &[Column] = &[
@@ -291,8 +326,8 @@ fn heading(run: &Results) -> String {
 }
 
 /// A table of one figure: Ladon's, the others', and their ratios. Empty if nothing of it was
-/// measured. A ratio is Ladon's divided by the other's, or if `base` is not a competitor, each
-/// system's divided by the base's.
+/// measured. A ratio is that of `base`, which is Ladon in one of its dialects, divided by the
+/// other's; if `base` is the bare loop, each system's divided by that.
 fn against(run: &Results, table: &Table) -> String {
     let Table { title, work, key, base, columns } = *table;
     let work = run.works.iter().find(|other| other.work == work);
@@ -333,14 +368,15 @@ fn against(run: &Results, table: &Table) -> String {
     };
     let ratio = |number: usize, system: &str| {
         let place = columns[number].2;
-        let (above, below) = if base == OURS { (OURS, system) } else { (system, base) };
+        let (above, below) = if base == bare_loop::NAME { (system, base) } else { (base, system) };
         let (above, below) =
             (line_of(number, above)?.at(place)?, line_of(number, below)?.at(place)?);
         let ratio = paired_ratio(&samples(above, key), &samples(below, key), Level::P95, run.seed)?;
         let told = ratio.surely_above(1.0) || ratio.surely_below(1.0);
         Some(format!("{:.2}{}", ratio.median, if told { "" } else { "?" }))
     };
-    systems.sort_by_key(|(name, _)| *name != OURS);
+    let first = if base == bare_loop::NAME { OURS } else { base };
+    systems.sort_by_key(|(name, _)| *name != first);
     let mut rows = String::new();
     for (number, column) in columns.iter().enumerate() {
         let cell = |system: &str| {

@@ -16,7 +16,8 @@ use super::{redis_like, resp_beside};
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub struct LadonSpeaking {
-    name: &'static str,
+    /// As it is asked for.
+    pub name: &'static str,
     title: &'static str,
     /// The setting of the protocol's address.
     setting: &'static str,
