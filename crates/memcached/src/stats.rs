@@ -232,10 +232,14 @@ fn conns(node: &Node, now_ms: u64) -> Vec<Fact> {
     let shown = clients.iter().take(SHOWN_MAX);
     let facts = shown.flat_map(|client| {
         let idle = now_ms.saturating_sub(client.last_active_ms.load(Relaxed)) / 1000;
-        let kind = if client.unix { "unix" } else { "tcp" };
+        // Redis' lists put a port behind the path of a unix socket.
+        let address = |address: &str| match client.unix {
+            true => format!("unix:{}", address.strip_suffix(":0").unwrap_or(address)),
+            false => format!("tcp:{address}"),
+        };
         [
-            (format!("{}:addr", client.fd), format!("{kind}:{}", client.addr)),
-            (format!("{}:listen_addr", client.fd), format!("{kind}:{}", client.laddr)),
+            (format!("{}:addr", client.fd), address(&client.addr)),
+            (format!("{}:listen_addr", client.fd), address(&client.laddr)),
             (format!("{}:secs_since_last_cmd", client.fd), idle.to_string()),
         ]
     });
