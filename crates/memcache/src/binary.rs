@@ -18,8 +18,8 @@ const REPLY: u8 = 0x81;
 /// Length of the header.
 pub const HEADER_BYTES: usize = 24;
 
-/// More than extras and key of a valid packet take.
-pub const BESIDE_VALUE_BYTES_MAX: u64 = 20 + crate::KEY_BYTES_MAX as u64;
+/// The most extras that a request has.
+const EXTRAS_BYTES_MAX: usize = 20;
 
 /// An expiry that stands for: do not make the item.
 pub const NOT_MADE: u32 = u32::MAX;
@@ -103,6 +103,13 @@ impl Header {
             cas: u64::from_be_bytes(cas),
         })
     }
+
+    /// Bytes of extras and key, if they may be so long and are in the body.
+    pub fn beside_value(&self) -> Option<usize> {
+        let (extras, key) = (usize::from(self.extras_bytes), usize::from(self.key_bytes));
+        let may_be = key <= crate::KEY_BYTES_MAX && extras <= EXTRAS_BYTES_MAX;
+        (may_be && extras + key <= self.body_bytes as usize).then_some(extras + key)
+    }
 }
 
 /// A request.
@@ -120,11 +127,16 @@ pub struct Packet<'a> {
 
 /// Why a packet cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketError {
+pub enum PacketError<'a> {
     /// Its lengths contradict each other.
     Invalid(Header),
     /// Its value is longer than allowed, and is skipped.
-    TooLarge(Header),
+    TooLarge {
+        /// The packet's header.
+        header: Header,
+        /// The key, unless it is too long as well.
+        key: Option<&'a [u8]>,
+    },
 }
 
 impl<'a> Packet<'a> {
@@ -132,10 +144,15 @@ impl<'a> Packet<'a> {
     ///
     /// # Errors
     /// If its lengths contradict each other, or its body is not there because it is too long.
-    pub fn read(bytes: &'a [u8]) -> Option<Result<Packet<'a>, PacketError>> {
+    pub fn read(bytes: &'a [u8]) -> Option<Result<Packet<'a>, PacketError<'a>>> {
         let header = Header::read(bytes)?;
         let body = bytes[HEADER_BYTES..].get(..header.body_bytes as usize);
-        let Some(body) = body else { return Some(Err(PacketError::TooLarge(header))) };
+        let Some(body) = body else {
+            let beside =
+                header.beside_value().and_then(|beside| bytes[HEADER_BYTES..].get(..beside));
+            let key = beside.map(|beside| &beside[usize::from(header.extras_bytes)..]);
+            return Some(Err(PacketError::TooLarge { header, key }));
+        };
         let (extras, key) = (usize::from(header.extras_bytes), usize::from(header.key_bytes));
         let split = body.split_at_checked(extras).and_then(|(extras, rest)| {
             let (key, value) = rest.split_at_checked(key)?;

@@ -162,9 +162,14 @@ fn frame_binary(input: &[u8], limits: Limits) -> Framed {
     };
     let head = binary::HEADER_BYTES;
     let body = u64::from(header.body_bytes);
-    // Key and extras are short.
-    if body > limits.value_bytes_max.saturating_add(binary::BESIDE_VALUE_BYTES_MAX) {
-        return Framed::Complete { end: head, next: State::SkipBinary(body) };
+    let beside = header.beside_value().unwrap_or(0);
+    if body - beside as u64 > limits.value_bytes_max {
+        // The key belongs to the piece: its item is not to be read any more.
+        let end = head + beside;
+        return match input.len() < end {
+            true => Framed::Incomplete { needed: end - input.len() },
+            false => Framed::Complete { end, next: State::SkipBinary(body - beside as u64) },
+        };
     }
     let whole = head + body as usize;
     match input.len() < whole {

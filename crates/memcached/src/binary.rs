@@ -5,7 +5,7 @@ use crate::item::{Count, Counted, Deleted, Put, Stored, WrongType};
 use crate::output::Output;
 use crate::running::{Ended, Running};
 use crate::stats;
-use crate::text::{count_args, flush_all, store_args, wrong_type};
+use crate::text::{count_args, flush_all, remove_for_too_large, store_args, wrong_type};
 use ladon_kernel::request::outcome::Flow;
 use ladon_memcache::binary::{
     Header, NOT_MADE, Packet, PacketError, Reply, opcode, status, text, write, write_head,
@@ -27,7 +27,14 @@ pub(crate) fn run(
     }
     let packet = match Packet::read(piece) {
         Some(Ok(packet)) => packet,
-        Some(Err(PacketError::TooLarge(header))) => {
+        Some(Err(PacketError::TooLarge { header, key })) => {
+            let is_set = loud(header.opcode).0 == opcode::SET && !running.must_log_in();
+            if let Some(key) = key.filter(|_| is_set) {
+                let gone = remove_for_too_large(running, key);
+                if !refuse_ended(gone, out, &header)? {
+                    return Ok(Flow::Continue);
+                }
+            }
             refuse(out, &header, status::TOO_LARGE, None);
             return Ok(Flow::Continue);
         }
@@ -56,12 +63,23 @@ pub(crate) fn run(
         }
         return Ok(Flow::Close);
     }
-    match answer(running, &packet, (code, is_quiet), out) {
-        Ok(()) => {}
+    let answered = answer(running, &packet, (code, is_quiet), out);
+    refuse_ended(answered, out, &header)?;
+    Ok(Flow::Continue)
+}
+
+/// Says why a request could not be answered; returns whether it was.
+fn refuse_ended(
+    answered: Result<(), Ended>,
+    out: &mut Output<'_>,
+    header: &Header,
+) -> Result<bool, Flow> {
+    match answered {
+        Ok(()) => return Ok(true),
         Err(Ended::Later(flow)) => return Err(flow),
         Err(Ended::NotLoggedIn) => {
             out.take_back();
-            refuse(out, &header, status::AUTH_ERROR, None);
+            refuse(out, header, status::AUTH_ERROR, None);
         }
         Err(Ended::Refused(text)) => {
             out.take_back();
@@ -70,10 +88,10 @@ pub(crate) fn run(
                 Some("NOPERM") => status::AUTH_ERROR,
                 _ => status::INTERNAL,
             };
-            refuse(out, &header, status, Some(&text));
+            refuse(out, header, status, Some(&text));
         }
     }
-    Ok(Flow::Continue)
+    Ok(false)
 }
 
 /// Answers a packet that has the parts which its request asks for.

@@ -181,18 +181,23 @@ fn run_other(running: &mut Running<'_, '_>, request: Request<'_>, out: &mut Outp
         Request::Refused(why) => out.line(why),
         Request::Meta(meta) => return meta::run(running, &meta, out),
         Request::TooLarge { set, .. } => {
-            // As memcached: the value before is not what the client wants to be read.
             if let Some(key) = set {
-                running.on_key(&[b"del", key], |at| at.delete(None))?;
-                let storing =
-                    Storing { key, mode: Mode::Set, has_cas: false, exptime: 0, bytes: 0 };
-                running.has_stored(storing, Stored::TooLarge);
+                remove_for_too_large(running, key)?;
             }
             out.line(error::TOO_LARGE);
         }
         Request::Bad { error, .. } => out.line(error),
         Request::Skipped | Request::Get { .. } | Request::Quit => {}
     }
+    Ok(())
+}
+
+/// Removes an item for which a value came that is too large, as memcached does: the one before is not
+/// what the client wants to be read.
+pub(crate) fn remove_for_too_large(running: &mut Running<'_, '_>, key: &[u8]) -> Ran {
+    running.on_key(&[b"del", key], |at| at.delete(None))?;
+    let storing = Storing { key, mode: Mode::Set, has_cas: false, exptime: 0, bytes: 0 };
+    running.has_stored(storing, Stored::TooLarge);
     Ok(())
 }
 

@@ -168,3 +168,25 @@ fn a_packet_that_is_none_ends_the_connection() {
     assert_eq!(client.rest(), b"");
     stop(server);
 }
+
+#[test]
+fn a_value_that_is_too_large_takes_the_one_before_with_it() {
+    let node = Node::new(&["--proto-max-bulk-len", "1mb"]);
+    let server = node.start();
+    let mut client = node.connect();
+    let set = |value| Packet {
+        opcode: opcode::SET,
+        extras: FLAGS_7,
+        key: b"large",
+        value,
+        ..Packet::default()
+    };
+    let (most, more) = (vec![b'x'; 1 << 20], vec![b'x'; (1 << 20) + 1]);
+    assert_eq!(ask(&mut client, set(&most)).1, status::OK);
+    let add = Packet { opcode: opcode::ADD, ..set(&more) };
+    assert_eq!(ask(&mut client, add).1, status::TOO_LARGE);
+    assert_eq!(ask(&mut client, get(b"large")).5.len(), 1 << 20, "only a set takes it");
+    assert_eq!(ask(&mut client, set(&more)).1, status::TOO_LARGE);
+    assert_eq!(ask(&mut client, get(b"large")).1, status::NOT_FOUND);
+    stop(server);
+}
