@@ -141,6 +141,14 @@ impl ExtentLog for MemLog {
         Ok(inner.store(entry.id, entry.payload, entry.frames.len() as u64))
     }
 
+    fn end_with_entries(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn is_repeating(&self) -> bool {
+        false
+    }
+
     fn is_written(&self, _: Lsn) -> bool {
         true
     }

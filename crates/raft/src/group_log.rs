@@ -313,6 +313,15 @@ impl ExtentLog for GroupLog {
         Ok(self.index.lock().push(entry.id, &entry.payload, end))
     }
 
+    fn end_with_entries(&self) -> io::Result<()> {
+        let _inner = self.inner.lock();
+        self.follow()
+    }
+
+    fn is_repeating(&self) -> bool {
+        matches!(self.log.state(), LogState::WriteFailed { .. })
+    }
+
     fn is_written(&self, lsn: Lsn) -> bool {
         self.log.written() >= lsn
     }

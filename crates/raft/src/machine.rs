@@ -2,7 +2,7 @@
 
 use crate::entry::Payload;
 use crate::group_log::GroupLog;
-use crate::storage::{StoredEntry, wait_until_written};
+use crate::storage::{StoredEntry, repeat, wait_until_written};
 use crate::types::{EntryId, Group};
 use futures_util::{Stream, StreamExt};
 use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
@@ -43,11 +43,13 @@ impl<A: Applier, RT: AsyncRuntime> Machine<A, RT> {
         Ok(Machine { log, applier, applied, members })
     }
 
-    fn apply_one(&mut self, stored: StoredEntry) -> io::Result<()> {
+    async fn apply_one(&mut self, stored: StoredEntry) -> io::Result<()> {
         self.applier.apply(&stored)?;
         let StoredEntry { id, payload, .. } = stored;
         if let Payload::Membership(members) = payload {
-            self.log.with_state(|state| state.save_change((id, members.clone())))?;
+            let log = &*self.log;
+            let save = || log.with_state(|state| state.save_change((id, members.clone())));
+            repeat::<RT>(log, save).await?;
             self.members = StoredMembershipOf::<Group<RT>>::new(Some(id), members);
         }
         self.applied = Some(id);
@@ -117,7 +119,7 @@ where
             })?;
             // A quorum has it on the disk, but this member may not even have it in its file.
             wait_until_written::<RT>(&*self.log, extent.to).await;
-            self.apply_one(StoredEntry { id: entry.id, payload: entry.payload, extent })?;
+            self.apply_one(StoredEntry { id: entry.id, payload: entry.payload, extent }).await?;
             if let Some(responder) = responder {
                 responder.send(());
             }

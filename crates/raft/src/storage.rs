@@ -7,7 +7,7 @@ use openraft::async_runtime::{Oneshot as _, OneshotSender as _};
 use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
 use openraft::{AsyncRuntime, OptionalSend, RaftLogReader};
 use std::fmt::Debug;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,8 @@ use std::time::Duration;
 /// How long to wait before looking again whether an entry is in the file.
 const WRITTEN_PAUSE_MIN: Duration = Duration::from_micros(50);
 const WRITTEN_PAUSE_MAX: Duration = Duration::from_millis(10);
+/// The pause between two tries at a full disk.
+const FULL_PAUSE: Duration = Duration::from_millis(50);
 
 /// An entry that is in the log.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +40,11 @@ pub trait ExtentLog: Send + Sync + 'static {
     fn append_entry(&self, id: EntryId, payload: &Payload) -> io::Result<Extent>;
     /// Appends a follower's entry: foreign bytes, which continue the log exactly at its end.
     fn append_frames(&self, entry: Entry) -> io::Result<Extent>;
+    /// Makes the end of the last entry the end of the log: what is behind it was never an entry.
+    /// May be repeated.
+    fn end_with_entries(&self) -> io::Result<()>;
+    /// Whether the disk refuses writes now, as a full one does, and the log repeats them.
+    fn is_repeating(&self) -> bool;
     /// Whether the log's file has everything up to `lsn`.
     fn is_written(&self, lsn: Lsn) -> bool;
     /// Calls `then` when everything up to `lsn` is on the disk.
@@ -78,6 +85,22 @@ pub(crate) async fn wait_until_written<RT: AsyncRuntime>(log: &impl ExtentLog, e
     while !log.is_written(end) {
         RT::sleep(pause).await;
         pause = (pause * 2).min(WRITTEN_PAUSE_MAX);
+    }
+}
+
+/// Does what a full disk may refuse, again and again as long as it is full: an error would end the
+/// member's part for good. Meanwhile it answers nobody, as one that is dead.
+pub(crate) async fn repeat<RT: AsyncRuntime>(
+    log: &impl ExtentLog,
+    what: impl Fn() -> io::Result<()>,
+) -> io::Result<()> {
+    loop {
+        match what() {
+            Err(error) if log.is_repeating() || error.kind() == ErrorKind::StorageFull => {
+                RT::sleep(FULL_PAUSE).await;
+            }
+            done => return done,
+        }
     }
 }
 
@@ -146,11 +169,15 @@ impl<RT: AsyncRuntime, L: ExtentLog> RaftLogStorage<Group<RT>> for Storage<L> {
     /// and answers a leader so (its `io_ordering.md`, `log_io_progress.md`).
     async fn save_vote(&mut self, vote: &Vote) -> Result<(), io::Error> {
         wait_until_durable::<RT>(&*self.0, self.0.end_before_vote()).await?;
-        self.0.save_vote(vote)
+        repeat::<RT>(&*self.0, || self.0.save_vote(vote)).await
     }
 
     async fn save_committed(&mut self, committed: Option<EntryId>) -> Result<(), io::Error> {
-        self.0.save_committed(committed)
+        match self.0.save_committed(committed) {
+            // What was noted before is true as well.
+            Err(error) if error.kind() == ErrorKind::StorageFull => Ok(()),
+            done => done,
+        }
     }
 
     async fn read_committed(&mut self) -> Result<Option<EntryId>, io::Error> {
@@ -168,7 +195,10 @@ impl<RT: AsyncRuntime, L: ExtentLog> RaftLogStorage<Group<RT>> for Storage<L> {
             is_own = entry.extent.is_none();
             let extent = match entry.extent {
                 None => self.0.append_entry(entry.id, &entry.payload)?,
-                Some(_) => self.0.append_frames(entry)?,
+                Some(_) => {
+                    repeat::<RT>(&*self.0, || self.0.end_with_entries()).await?;
+                    self.0.append_frames(entry)?
+                }
             };
             end = Some(extent.to);
         }
@@ -186,7 +216,7 @@ impl<RT: AsyncRuntime, L: ExtentLog> RaftLogStorage<Group<RT>> for Storage<L> {
     }
 
     async fn truncate_after(&mut self, last: Option<EntryId>) -> Result<(), io::Error> {
-        self.0.truncate_after(last)
+        repeat::<RT>(&*self.0, || self.0.truncate_after(last)).await
     }
 
     async fn purge(&mut self, upto: EntryId) -> Result<(), io::Error> {
