@@ -1,7 +1,7 @@
 //! What fails, and what operators do.
 
 use super::place::{add, join};
-use super::world::{Answer, World};
+use super::world::{Answer, Forgetting, World};
 use ladon_kernel::cluster::Order;
 use ladon_log::LogState;
 use ladon_sim_disk::{Fault, SimDisk};
@@ -109,44 +109,60 @@ impl World {
                 self.places[at].disk.fail_next(fault, times);
                 self.note(|| format!("the disk of member {id} fails: {fault:?}"));
             }
-            8 => self.forget_a_promise(),
+            8 if !self.plan.disk_errors => {
+                self.report.full_disks += 1;
+                self.places[at].full_until_us = self.now_us + 2 * self.while_us();
+                self.places[at].disk.set_capacity(Some(0));
+                self.note(|| format!("the disk of member {id} is full"));
+            }
             9 if self.plan.wipes => self.wipe(at),
             _ => {}
         }
     }
 
-    /// A member does not hear the leader and waits to lead, while another one, on which the leader's
-    /// lease hangs, is about to restart.
-    fn forget_a_promise(&mut self) {
+    /// A member will not hear the leader and wait to lead, while another one, on which the leader's
+    /// lease hangs, is about to restart. Nobody writes from now on.
+    pub(super) fn forget_a_promise(&mut self) {
+        if !self.faults || self.now_us < self.plan.forgets_from_us || self.is_calm() {
+            return;
+        }
         let Some(leader) = self.leader() else { return };
-        if self.places.len() != 3 || !self.cut.is_empty() {
+        let is_well = |at| self.runs(at) && self.places[at].raft_rests_until_us <= self.now_us;
+        let all_run = (0..self.places.len()).all(is_well);
+        if self.places.len() != 3 || !all_run || !self.cut.is_empty() {
             return;
         }
         let one = (leader + 1 + self.random.below(2) as usize) % 3;
-        let (id, leading) = (self.places[one].id, self.places[leader].id);
         let failover_us = self.plan.failover_ms * 1000;
-        self.cut.extend([(leading, id), (id, leading)]);
-        let restarts_us = self.now_us + 2 * failover_us + self.random.below(2 * failover_us);
-        self.cut_until_us = restarts_us + 4 * failover_us;
-        self.quick_us = restarts_us - failover_us / 4..restarts_us + failover_us;
-        self.restart = Some((restarts_us, leader, 3 - leader - one));
-        self.note(|| format!("members {leading} and {id} do not hear each other"));
+        let cuts_us = self.now_us + failover_us / 2;
+        let restarts_us = cuts_us + failover_us + self.random.below(2 * failover_us);
+        self.quick_us = self.now_us..restarts_us + failover_us;
+        self.restart = Some(Forgetting { cuts_us, restarts_us, leader, one });
     }
 
-    /// It restarts now, and nobody hears the leader from then on.
-    pub(super) fn restart_at_last(&mut self) -> Result<(), String> {
-        let Some((_, leader, other)) = self.restart.take_if(|(at_us, ..)| *at_us <= self.now_us)
-        else {
+    /// The next step of it, if it is due.
+    pub(super) fn go_on_forgetting(&mut self) -> Result<(), String> {
+        let Some(Forgetting { cuts_us, restarts_us, leader, one }) = self.restart else {
             return Ok(());
         };
-        if self.cut.is_empty() || self.leader() != Some(leader) || !self.runs(other) {
-            return Ok(());
+        let other = 3 - leader - one;
+        let ids = [leader, one, other].map(|at| self.places[at].id);
+        let is_upset = self.leader().is_some_and(|at| at != leader)
+            || [leader, one, other].iter().any(|&at| !self.runs(at));
+        if is_upset || ids.contains(&0) {
+            self.restart = None;
+        } else if restarts_us <= self.now_us {
+            self.restart = None;
+            self.end(other, false);
+            self.leave_to_readers(leader);
+            self.note(|| format!("member {} restarts, and nobody hears member {}", ids[2], ids[0]));
+            return self.start(other);
+        } else if cuts_us <= self.now_us && self.cut.is_empty() {
+            self.cut.extend([(ids[0], ids[1]), (ids[1], ids[0])]);
+            self.cut_until_us = restarts_us + 4 * self.plan.failover_ms * 1000;
+            self.note(|| format!("members {} and {} do not hear each other", ids[0], ids[1]));
         }
-        let (leading, third) = (self.places[leader].id, self.places[other].id);
-        self.end(other, false);
-        self.leave_to_readers(leader);
-        self.note(|| format!("member {third} restarts, and nobody hears member {leading}"));
-        self.start(other)
+        Ok(())
     }
 
     /// A disk is lost for good, if the group is whole otherwise: as long as a change of the members is

@@ -99,6 +99,8 @@ struct Plan {
     late: u64,
     power_cuts: bool,
     disk_errors: bool,
+    /// From when on a member restarts on whose promise not to vote a leader's lease hangs.
+    forgets_from_us: u64,
     /// A machine may be replaced by another one with an empty disk.
     wipes: bool,
 }
@@ -118,6 +120,10 @@ impl Plan {
             late: random.pick(&[0, 30, 8]),
             power_cuts: random.chance(1, 2),
             disk_errors: random.chance(1, 5),
+            forgets_from_us: match members == 3 && random.chance(1, 5) {
+                true => 100_000 + random.below(600_000),
+                false => u64::MAX,
+            },
             wipes: members >= 3 && random.chance(1, 4),
         }
     }

@@ -52,6 +52,8 @@ pub(super) struct Place {
     pub(super) lives: u64,
     /// The process stands still until this moment of the world.
     pub(super) stopped_until_us: u64,
+    /// The disk is full until this moment of the world.
+    pub(super) full_until_us: u64,
     /// The thread of the group gets no time until this moment of the world.
     pub(super) raft_rests_until_us: u64,
 }
@@ -91,6 +93,7 @@ impl Place {
             life: None,
             lives: 0,
             stopped_until_us: 0,
+            full_until_us: 0,
             raft_rests_until_us: 0,
         }
     }

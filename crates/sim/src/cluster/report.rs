@@ -40,6 +40,8 @@ counters! {
     power_cuts,
     /// Processes that stood still.
     stops,
+    /// Disks that were full for a while.
+    full_disks,
     /// Cuts of the network.
     cuts,
     /// Checkpoints made.

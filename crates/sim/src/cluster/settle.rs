@@ -72,6 +72,7 @@ impl World {
         for place in &mut self.places {
             place.disk.heal();
             (place.stopped_until_us, place.raft_rests_until_us) = (0, 0);
+            place.full_until_us = 0;
         }
         self.come_together()?;
         self.go_on()?;

@@ -25,6 +25,18 @@ const QUICK_STEPS: u64 = 8;
 /// What came of an operator's order, once that is known.
 pub(super) type Answer = Arc<Mutex<Option<Result<String, String>>>>;
 
+/// Of a group of three: one member does not hear the leader from a moment on, so that it stands for
+/// election, and the third one restarts, so that its promise not to vote meanwhile is at risk.
+#[derive(Clone, Copy)]
+pub(super) struct Forgetting {
+    pub(super) cuts_us: u64,
+    pub(super) restarts_us: u64,
+    /// The place of the leader.
+    pub(super) leader: usize,
+    /// The place of the member that does not hear it.
+    pub(super) one: usize,
+}
+
 pub(super) struct World {
     pub(super) random: Random,
     pub(super) plan: Plan,
@@ -38,8 +50,8 @@ pub(super) struct World {
     pub(super) quiet: Option<usize>,
     /// When everybody is quick, in microseconds, so that much happens within a lease.
     pub(super) quick_us: Range<u64>,
-    /// When which leader is cut off and which place restarts.
-    pub(super) restart: Option<(u64, usize, usize)>,
+    /// A promise that is about to be forgotten.
+    pub(super) restart: Option<Forgetting>,
     pub(super) now_us: u64,
     pub(super) step: u64,
     pub(super) clients: Vec<Client>,
@@ -115,6 +127,11 @@ impl World {
         self.quick_us.contains(&self.now_us)
     }
 
+    /// Nothing else fails before a promise is forgotten and what comes of it.
+    pub(super) fn is_calm(&self) -> bool {
+        self.restart.is_some() || self.is_quick()
+    }
+
     fn one_step(&mut self) -> Result<(), String> {
         let us = self.random.below(if self.is_quick() { 150 } else { 1_500 });
         self.pass(us);
@@ -130,12 +147,14 @@ impl World {
                 }
             }
             92..95 => self.step_checkpoint(at),
+            95..98 if self.is_calm() => {}
             95 => self.cut_or_heal(),
             96 => self.fault(at),
             97 => self.start_the_dead(at)?,
             _ => self.operate(),
         }
-        self.restart_at_last()?;
+        self.forget_a_promise();
+        self.go_on_forgetting()?;
         self.look();
         Ok(())
     }
@@ -144,8 +163,9 @@ impl World {
         if self.events.len() == EVENTS_MAX {
             self.events.pop_front();
         }
-        let (step, ms) = (self.step, self.now_us / 1000);
-        self.events.push_back(format!("step {step}, {ms} ms: {}", what()));
+        let event = format!("step {}, {} ms: {}", self.step, self.now_us / 1000, what());
+        tracing::info!("{event}");
+        self.events.push_back(event);
     }
 
     /// Time passes, at each place by its own clock.
@@ -154,6 +174,9 @@ impl World {
         self.now_us += us;
         for place in &self.places {
             place.clock.advance_us(us * place.rate_ppm / 1_000_000);
+            if place.full_until_us <= self.now_us {
+                place.disk.set_capacity(None);
+            }
         }
         if self.cut_until_us <= self.now_us {
             self.cut.clear();
@@ -179,7 +202,9 @@ impl World {
             self.hang_up(number);
             return Ok(());
         }
-        if !self.clients[number].may_send() {
+        // Who does not hear the leader is to have all of its log, or nobody would vote for it.
+        let is_still = self.restart.is_some() && !self.clients[number].only_reads;
+        if is_still || !self.clients[number].may_send() {
             return Ok(());
         }
         let at = self.history.len();
@@ -396,6 +421,9 @@ impl World {
     /// The node at this place starts; it may lose its power meanwhile.
     pub(super) fn start(&mut self, at: usize) -> Result<(), String> {
         let place = &mut self.places[at];
+        // Room is made first.
+        place.full_until_us = 0;
+        place.disk.set_capacity(None);
         let random = &mut self.random;
         match place.start(None, &self.plan, random, &self.post, self.canary) {
             Ok(()) => Ok(()),
