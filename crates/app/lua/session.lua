@@ -63,12 +63,20 @@ function session.sync()
     return sync or 0
 end
 
--- Sends a value to the client ahead of what is returned.
+-- A client that does not read is looked at so often.
+local PUSHES_AGAIN_S = 0.02
+
+-- Sends a value to the client ahead of what is returned; waits while it has too much to read.
 function session.push(...)
     if select('#', ...) ~= 1 then
         error('Usage: box.session.push(data)', 0)
     end
-    if ladon.push((...)) then
+    local is_pushed = ladon.push((...))
+    while is_pushed == nil do
+        ladon.fiber.sleep(PUSHES_AGAIN_S)
+        is_pushed = ladon.push((...))
+    end
+    if is_pushed then
         return true
     end
     return nil, box.error.new(box.error.UNSUPPORTED, ("Session '%s'"):format(session.type()), 'push()')

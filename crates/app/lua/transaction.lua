@@ -131,7 +131,7 @@ end
 local function finish_atomic(is_ok, ...)
     if not is_ok then
         box.rollback()
-        error((...), 0)
+        error((...), 2)
     end
     box.commit()
     return ...

@@ -38,7 +38,7 @@ use ladon_settings::Settings;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicU64,
+    AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -87,6 +87,8 @@ pub struct Shared {
     pub cluster: Option<Arc<dyn Cluster>>,
     /// The program that runs beside the data, which has the last of the threads.
     pub program: Option<Arc<dyn Program>>,
+    /// Bytes that the program has made for clients and that no connection has taken yet.
+    pub untaken_bytes: Arc<AtomicUsize>,
     /// Other members that the leader of a cluster has heard of within `min-replicas-max-lag`.
     pub good_replicas: AtomicU64,
     /// When all keys of database 0 are to be removed, because a client of memcached's protocol has asked
@@ -244,6 +246,7 @@ impl Shared {
             io_backend: parts.io_backend,
             cluster: None,
             program: None,
+            untaken_bytes: Arc::default(),
             good_replicas: AtomicU64::new(0),
             flush_at_ms: AtomicU64::new(0),
             item_watchers: ItemWatchers::default(),

@@ -56,4 +56,5 @@ mod stores_aside;
 mod supervised;
 mod tls;
 mod tracking;
+mod unread_answers;
 mod users;

@@ -102,7 +102,7 @@ fn sql_from_lua_is_that_of_tarantool() {
 }
 
 /// A program that serves clients; killed when dropped.
-struct Serving {
+pub struct Serving {
     process: Child,
     ports: Ports,
 }
@@ -112,7 +112,7 @@ impl Serving {
         Serving::start_program(dir, arguments, "transfers.lua")
     }
 
-    fn start_program(dir: &Path, arguments: &[&str], name: &str) -> Serving {
+    pub fn start_program(dir: &Path, arguments: &[&str], name: &str) -> Serving {
         let ports = Ports::take(2).expect("ports");
         let mut command = Command::new(LADON);
         command.arg("tarantool").args(arguments).arg(program(name));
@@ -128,7 +128,7 @@ impl Serving {
     }
 
     /// A client, once the program's functions are there.
-    fn client(&self) -> Iproto {
+    pub fn client(&self) -> Iproto {
         let mut client = Iproto::connect(self.ports.first());
         let began = Instant::now();
         while client.call("state", &[0x90]).is_err() {
@@ -150,7 +150,7 @@ fn pid(process: &Child) -> Pid {
     Pid::from_raw(process.id().cast_signed())
 }
 
-fn number(value: &[u8]) -> u64 {
+pub fn number(value: &[u8]) -> u64 {
     read_uint(&mut &*value).expect("a number")
 }
 

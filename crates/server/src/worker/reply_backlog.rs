@@ -7,9 +7,11 @@
 //! no further requests until it reads.
 //!
 //! The limit may be exceeded by one turn's replies of the thread, because replies are counted at
-//! the end of a turn. Once clients have read enough, all held-back connections continue together,
-//! in the next turn. That turn comes within a second, because a thread ticks at least that often:
-//! reading causes a turn, but a limit raised by another thread does not.
+//! the end of a turn. What a program has made for a connection and the connection has not taken
+//! counts as well (`ladon_kernel::untaken`), but does not hold back the connection itself, which
+//! takes it in its turns. Once clients have read enough, all held-back connections continue
+//! together, in the next turn. That turn comes within a second, because a thread ticks at least
+//! that often: reading causes a turn, but a limit raised by another thread does not.
 
 use crate::connection::Connection;
 use std::collections::BTreeSet;
@@ -29,11 +31,19 @@ pub(super) struct ReplyBacklog {
 }
 
 impl ReplyBacklog {
-    /// Counts the connection's present unread replies.
+    /// Counts the connection's present unread replies, and what it has not taken.
     #[inline]
-    pub(super) fn count(&mut self, connection: &mut Connection, bytes: usize) {
-        self.bytes = self.bytes + bytes - connection.counted_output;
-        connection.counted_output = bytes;
+    pub(super) fn count(&mut self, connection: &mut Connection) {
+        let untaken = connection.dialect.iproto().map_or(0, |it| it.session.untaken_bytes());
+        self.set(connection, connection.replies.unsent_bytes(), untaken);
+    }
+
+    #[inline]
+    fn set(&mut self, connection: &mut Connection, output: usize, untaken: usize) {
+        let before = connection.counted_output + connection.counted_untaken;
+        self.bytes = self.bytes + output + untaken - before;
+        connection.counted_output = output;
+        connection.counted_untaken = untaken;
     }
 
     /// Whether the connection may not run a request now.
@@ -94,7 +104,7 @@ impl ReplyBacklog {
 
     /// Removes a closed connection.
     pub(super) fn forget(&mut self, connection: &mut Connection) {
-        self.count(connection, 0);
+        self.set(connection, 0, 0);
         self.held_back.remove(&connection.conn.slot);
     }
 }
