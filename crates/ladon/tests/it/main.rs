@@ -18,6 +18,7 @@ mod cut_requests;
 mod disk_failures;
 mod documents_hold_together;
 mod dump_by_sync;
+mod example_shop;
 mod field_events;
 mod files_in_and_out;
 mod functions;

@@ -28,7 +28,7 @@ fn run(command: &mut Command, name: &str) -> Output {
     command.current_dir(dir.path()).stdin(Stdio::null()).output().expect("runs")
 }
 
-fn has_tarantool() -> bool {
+pub fn has_tarantool() -> bool {
     let version = Command::new("tarantool").arg("--version").output();
     version.is_ok_and(|it| String::from_utf8_lossy(&it.stdout).contains("Tarantool 2.6"))
 }
