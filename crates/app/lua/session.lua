@@ -83,10 +83,11 @@ function session.push(...)
 end
 
 -- What is called when clients connect, log in and go, from the last one on.
-local triggers = {connect = {}, auth = {}, disconnect = {}}
+local triggers = {connect = {}, auth = {}, disconnect = {}, denied = {}}
+local NAMES = {denied = 'access_denied'}
 
 for event, list in pairs(triggers) do
-    session['on_' .. event] = function(new, old)
+    session['on_' .. (NAMES[event] or event)] = function(new, old)
         local shown = ladon.triggers_called(list, new, old)
         ladon.want(event, #list > 0)
         return shown
@@ -107,9 +108,33 @@ local function call_triggers(event, ...)
             ladon.log(2, tostring(why))
         end
         storages[session.id()] = nil
+        ladon.forget_statements(session.id())
     elseif not is_done then
         error(why, 0)
     end
+end
+
+local is_telling = false
+
+-- Something was denied: the functions are called with what it was. Errors of theirs are logged.
+function ladon.denied(message)
+    local list = triggers.denied
+    if #list == 0 or is_telling then
+        return
+    end
+    local privilege, kind, name = message:match("^(.-) access to (.-) '(.*)' is denied for user '")
+    if privilege == nil then
+        return
+    end
+    -- What is denied to one of them is not told.
+    is_telling = true
+    for at = #list, 1, -1 do
+        local is_done, why = pcall(list[at], privilege, kind, name)
+        if not is_done then
+            ladon.log(2, tostring(why))
+        end
+    end
+    is_telling = false
 end
 
 function session.uid()
@@ -246,6 +271,9 @@ ladon.body_of = body_of
 local function run(kind, name, ...)
     if kind == 'statement' then
         return ladon.state(name, ...)
+    end
+    if kind == 'denied' then
+        return ladon.denied(name)
     end
     if triggers[kind] ~= nil then
         return call_triggers(kind, ...)

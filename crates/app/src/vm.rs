@@ -59,6 +59,7 @@ const FILES: &[(&str, &str)] = &[
     ("space", include_str!("../lua/space.lua")),
     ("schema", include_str!("../lua/schema.lua")),
     ("box", include_str!("../lua/box.lua")),
+    ("watch", include_str!("../lua/watch.lua")),
     ("triggers", include_str!("../lua/triggers.lua")),
     ("transaction", include_str!("../lua/transaction.lua")),
     ("netbox", include_str!("../lua/netbox.lua")),

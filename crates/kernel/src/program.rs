@@ -66,6 +66,8 @@ pub enum Kind {
     Auth,
     /// A client has gone. Nobody gets the answer.
     Disconnect,
+    /// A client was refused something, by the error whose message `name` is. Nobody gets the answer.
+    Denied,
     /// A statement on a space that has triggers; `name` is its method, and the arguments are the
     /// space's number, the index's if it has one, and what the request has.
     Statement,
@@ -74,7 +76,7 @@ pub enum Kind {
 impl Kind {
     /// Whether the request may be postponed: what a session is told of may not.
     pub fn may_wait(self) -> bool {
-        !matches!(self, Kind::Connect | Kind::Auth | Kind::Disconnect)
+        !matches!(self, Kind::Connect | Kind::Auth | Kind::Disconnect | Kind::Denied)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::access::Accounts;
 use crate::background::Background;
 use crate::client::clients::{ClientInfo, Clients, Monitor};
 use crate::client::item_watchers::{ItemWatchers, Watched};
+use crate::client::events::Events;
 use crate::client::schema_watchers::SchemaWatchers;
 use crate::cluster::Cluster;
 use crate::command::command_id::CommandId;
@@ -147,6 +148,8 @@ pub struct Shared {
     pub scan_positions: ScanPositions,
     /// Who wants to hear of changed definitions of spaces.
     pub schema_watchers: SchemaWatchers,
+    /// What programs broadcast.
+    pub events: Events,
     pub(crate) sampler: Mutex<Sampler>,
 }
 
@@ -240,6 +243,7 @@ impl Shared {
             slicing: Slicing::default(),
             aside: AsideCounts::default(),
             schema_watchers: SchemaWatchers::default(),
+            events: Events::default(),
             scan_positions: ScanPositions::default(),
             sampler: Mutex::default(),
             run_id: Mutex::new(parts.run_id),

@@ -178,6 +178,22 @@ impl Session {
     }
 }
 
+impl Session {
+    /// The client was refused something. The program is told if it wants to know, and has not too much
+    /// to do.
+    #[cold]
+    pub(crate) fn tell_of_denial(&mut self, node: &Node, message: &str) {
+        let Some(program) = node.program.as_deref().filter(|it| it.wants(Kind::Denied)) else {
+            return;
+        };
+        if !self.is_of_program {
+            let what = (Kind::Denied, message.as_bytes(), &b""[..]);
+            // It has as much to do as it may have: it is not told of this one.
+            let _ = program.ask(self.request(what, (self.user(), 0), None));
+        }
+    }
+}
+
 impl Running<'_, '_> {
     /// Whether this request has been asked of the program before.
     pub(crate) fn is_asked(&self) -> bool {

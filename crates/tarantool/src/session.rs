@@ -147,8 +147,8 @@ impl Session {
     /// The connection has ended: nothing is to be told to it.
     pub fn leave(&self, node: &Node) {
         self.tell_of_end(node);
-        if !self.watched.is_empty() {
-            node.schema_watchers.unwatch(self.info.id);
+        for key in &self.watched {
+            crate::watch::unwatch(node, key, self.info.id);
         }
     }
 

@@ -207,13 +207,15 @@ unsafe extern "C-unwind" fn push(state: State) -> c_int {
     }
 }
 
-/// `want(event, boolean)`: whether the program is told when clients connect, log in or go.
+/// `want(event, boolean)`: whether the program is told when clients connect, log in, go or are denied
+/// something.
 unsafe extern "C-unwind" fn want(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let kind = match bytes(state, 1).unwrap_or_default() {
             b"connect" => Kind::Connect,
             b"auth" => Kind::Auth,
+            b"denied" => Kind::Denied,
             _ => Kind::Disconnect,
         };
         Context::of(state).inbox.want(kind, lua_toboolean(state, 2) != 0);

@@ -5,5 +5,6 @@ pub mod disconnect;
 pub mod item_watchers;
 pub mod line;
 pub mod monitored;
+pub mod events;
 pub mod schema_watchers;
 pub mod session;

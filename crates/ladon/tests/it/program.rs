@@ -101,6 +101,22 @@ fn sql_from_lua_is_that_of_tarantool() {
     check_transcript("sql");
 }
 
+#[test]
+fn prepared_statements_are_those_of_tarantool() {
+    check_transcript("prepared");
+}
+
+#[test]
+fn denials_and_switched_off_triggers_are_those_of_tarantool() {
+    check_transcript("denials");
+}
+
+/// Tarantool has them since 2.10.
+#[test]
+fn what_is_broadcast_is_seen_here_and_by_clients() {
+    check_own_transcript("watch");
+}
+
 /// A program that serves clients; killed when dropped.
 pub struct Serving {
     process: Child,
@@ -415,7 +431,7 @@ fn a_program_that_fails_says_so() {
         ("box.cfg{nosuch = 1}", 1, "unexpected option"),
         ("box.cfg{background = true}", 1, "background"),
         ("box.space.x:get(1)", 1, "Please call box.cfg{} first"),
-        ("box.cfg{} box.prepare()", 1, "box.prepare"),
+        ("box.cfg{} box.ctl.promote()", 1, "box.ctl.promote"),
     ] {
         std::fs::write(&file, text).expect("writes");
         let mut command = Command::new(LADON);
