@@ -121,7 +121,15 @@ local function configure(options)
     end
     options = translate(options or {})
     check(options)
+    local hooks = getmetatable(require('log').cfg)
+    if values == nil then
+        hooks.before_box(options)
+    end
     ladon.configure(options)
+    hooks.after_box(options, function(level)
+        values.log_level = level
+        ladon.configure({log_level = level})
+    end)
     if values == nil then
         values = {}
         for name, value in pairs(DEFAULTS) do
@@ -194,7 +202,7 @@ end
 
 -- Statements that were prepared: their texts by number, by session.
 local statements = {}
-local STATEMENTS_MAX = 1000
+local STATEMENTS_MAX, TEXT_BYTES_MAX = 1000, 5 * 1024 * 1024
 
 function ladon.forget_statements(id)
     statements[id] = nil
@@ -202,7 +210,7 @@ end
 
 local function own_statements()
     local id = box.session.id()
-    local own = statements[id] or {texts = {}, count = 0}
+    local own = statements[id] or {texts = {}, count = 0, bytes = 0}
     statements[id] = own
     return own
 end
@@ -220,6 +228,7 @@ function box.unprepare(statement)
     if own.texts[id] == nil then
         return no_such_statement(id)
     end
+    own.bytes = own.bytes - #own.texts[id]
     own.texts[id], own.count = nil, own.count - 1
 end
 
@@ -244,10 +253,10 @@ function box.prepare(text)
     pcall(ladon.prepare, id)
     local own = own_statements()
     if own.texts[id] == nil then
-        if own.count >= STATEMENTS_MAX then
+        if own.count >= STATEMENTS_MAX or own.bytes + #text > TEXT_BYTES_MAX then
             return nil, box.error.new(box.error.SQL_PREPARE, 'the session has prepared too many')
         end
-        own.texts[id], own.count = text, own.count + 1
+        own.texts[id], own.count, own.bytes = text, own.count + 1, own.bytes + #text
     end
     return {
         stmt_id = id, metadata = body[METADATA] and columns(body[METADATA]),

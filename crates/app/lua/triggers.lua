@@ -13,6 +13,7 @@ local STATEMENTS_MAX = 3
 
 -- By space: those whose functions are not called.
 local are_off = {}
+local NONE = {before = {}, replace = {}}
 
 local put, update, delete, upsert = ladon.put, ladon.update, ladon.delete, ladon.upsert
 
@@ -136,10 +137,10 @@ end
 
 -- Runs a statement with what is called around it: all of it, or nothing.
 local function with_triggers(mine, id, operation, native, ...)
-    if are_off[id] then
-        return run(native, ...)
-    end
     local space = box.space[id]
+    if are_off[id] then
+        mine = NONE
+    end
     local is_own = not ladon.in_transaction()
     local depth = is_own and 0 or ladon.transaction().depth or 0
     if depth >= STATEMENTS_MAX then

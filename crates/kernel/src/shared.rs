@@ -3,8 +3,8 @@
 use crate::access::Accounts;
 use crate::background::Background;
 use crate::client::clients::{ClientInfo, Clients, Monitor};
-use crate::client::item_watchers::{ItemWatchers, Watched};
 use crate::client::events::Events;
+use crate::client::item_watchers::{ItemWatchers, Watched};
 use crate::client::schema_watchers::SchemaWatchers;
 use crate::cluster::Cluster;
 use crate::command::command_id::CommandId;

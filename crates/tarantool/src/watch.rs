@@ -22,8 +22,8 @@ const SCHEMA: &[u8] = b"box.schema";
 const KEYS_MAX: usize = 1_000;
 /// Length of a key.
 const KEY_BYTES_MAX: usize = 1_024;
-/// Length of a value that is broadcast.
-const VALUE_BYTES_MAX: usize = 1 << 20;
+/// Length of a value that is broadcast: each client that watches it may leave one unread.
+const VALUE_BYTES_MAX: usize = 64 << 10;
 
 impl Running<'_, '_> {
     /// WATCH.
@@ -116,7 +116,7 @@ pub fn broadcast(shared: &Shared, key: &[u8], value: &[u8], depends: Lsn) -> Res
         return Err(error::illegal("keys that begin with 'box.' are the server's"));
     }
     if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
-        return Err(error::illegal("a key has 1024 bytes, and a value 1 MiB, at most"));
+        return Err(error::illegal("a key has 1024 bytes, and a value 64 KiB, at most"));
     }
     let event = |value: &[u8], sync| -> Arc<[u8]> {
         let mut bytes = Vec::new();

@@ -2,9 +2,9 @@
 
 pub mod clients;
 pub mod disconnect;
+pub mod events;
 pub mod item_watchers;
 pub mod line;
 pub mod monitored;
-pub mod events;
 pub mod schema_watchers;
 pub mod session;

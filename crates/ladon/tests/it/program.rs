@@ -111,6 +111,11 @@ fn denials_and_switched_off_triggers_are_those_of_tarantool() {
     check_transcript("denials");
 }
 
+#[test]
+fn the_log_before_and_behind_box_cfg_is_that_of_tarantool() {
+    check_transcript("logs");
+}
+
 /// Tarantool has them since 2.10.
 #[test]
 fn what_is_broadcast_is_seen_here_and_by_clients() {

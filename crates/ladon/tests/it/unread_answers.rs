@@ -63,6 +63,8 @@ fn answers_that_are_made_at_once_have_a_common_bound() {
     let serving = Serving::start_program(dir.path(), &SETTINGS, "large.lua");
     let mut client = serving.client();
     tell_all(&mut client, b"large_later");
+    // It reads once all of them were made.
+    std::thread::sleep(Duration::from_secs(2));
     let last = client.last_sync();
     let mut made = 0;
     for at in 0..CALLS {

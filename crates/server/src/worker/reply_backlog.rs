@@ -20,12 +20,17 @@ use std::collections::BTreeSet;
 /// busy.
 const WINDOW_BYTES: usize = 256 << 10;
 
+/// The log says at most this often that a thread holds back a client.
+const TELLS_EVERY_MS: u64 = 1_000;
+
 /// A thread's unread replies.
 #[derive(Debug, Default)]
 pub(super) struct ReplyBacklog {
     bytes: usize,
     /// This thread's share of `client-reply-backlog`; 0 for no limit.
     pub(super) limit_bytes: usize,
+    /// When the log last said that one is held back, Unix milliseconds.
+    told_ms: u64,
     /// Connections that run nothing until replies are read.
     held_back: BTreeSet<u32>,
 }
@@ -78,16 +83,21 @@ impl ReplyBacklog {
 
     /// Holds back a connection that has requests.
     #[cold]
-    pub(super) fn hold_back(&mut self, connection: &mut Connection) {
-        if !connection.held_back {
+    pub(super) fn hold_back(&mut self, connection: &mut Connection, now_ms: u64) {
+        if connection.held_back {
+            return;
+        }
+        connection.held_back = true;
+        self.held_back.insert(connection.conn.slot);
+        // A client that reads slowly is held back and let go many times a second.
+        if now_ms.abs_diff(self.told_ms) >= TELLS_EVERY_MS {
+            self.told_ms = now_ms;
             tracing::warn!(
                 "client id={} is held back: it has {} bytes of replies to read, and those of all \
                  clients are over client-reply-backlog",
                 connection.session.info.id,
                 connection.counted_output
             );
-            connection.held_back = true;
-            self.held_back.insert(connection.conn.slot);
         }
     }
 
