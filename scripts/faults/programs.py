@@ -279,8 +279,8 @@ def beside(server, seconds, text):
 
 FETCH = """
 local client = require('http.client').new()
-local response = client:get('http://127.0.0.1:%d/', {timeout = 4})
-assert(response.status ~= 200, response.status)
+local is_done, response = pcall(client.get, client, 'http://127.0.0.1:%d/', {timeout = 4})
+assert(not is_done or response.status ~= 200)
 """
 
 
@@ -303,8 +303,8 @@ def endless_answers(bench):
 
 CHILDREN = """
 local popen, fiber = require('popen'), require('fiber')
-local deaf = popen.new({'sleep', '60'}, {stdin = popen.opts.PIPE})
-local loud = popen.new({'yes'}, {stdout = popen.opts.PIPE})
+local deaf = popen.new({'/bin/sleep', '60'}, {stdin = popen.opts.PIPE})
+local loud = popen.new({'/usr/bin/yes'}, {stdout = popen.opts.PIPE})
 local is_written, why = deaf:write(string.rep('x', 10000000), {timeout = 2})
 assert(is_written == nil, 'a child that never reads has taken it all')
 local read = 0
