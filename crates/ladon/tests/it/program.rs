@@ -86,6 +86,11 @@ fn net_box_and_sockets_are_those_of_tarantool() {
 }
 
 #[test]
+fn lines_of_sockets_are_those_of_tarantool() {
+    check_transcript("lines");
+}
+
+#[test]
 fn modules_that_wait_are_those_of_tarantool() {
     check_transcript("modules");
 }
