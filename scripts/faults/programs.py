@@ -237,3 +237,128 @@ def garbled(bench):
         count += 1
     later = answers(client, call("one"))
     return "%d answered, then %d" % (count, later), count == 2000 and later == 0
+
+
+def endless_server(pieces, ends):
+    """A server of HTTP that sends the first piece and then the second one for ever; its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve(one):
+        try:
+            one.recv(4096)
+            one.sendall(pieces[0])
+            while not ends.is_set():
+                one.sendall(pieces[1])
+        except OSError:
+            pass
+
+    def accept():
+        while not ends.is_set():
+            one, _ = listener.accept()
+            threading.Thread(target=serve, args=(one,), daemon=True).start()
+    threading.Thread(target=accept, daemon=True).start()
+    return listener.getsockname()[1]
+
+
+def beside(server, seconds, text):
+    """Evaluates a text while others PING and one more client CALLs; what they saw."""
+    codes, meanwhile = [], []
+
+    def both(ends):
+        thread = threading.Thread(target=lambda: codes.append(answers(connect(server), evaluate(text))), daemon=True)
+        thread.start()
+        other = connect(server)
+        while not ends.is_set():
+            meanwhile.append(answers(other, call("one")))
+            time.sleep(0.05)
+        thread.join(60)
+    p999, grown = pings(server, seconds, both)
+    did = "%.1f ms, +%d MB, code %s, %d of %d CALLs" % (p999, grown // MB, codes, meanwhile.count(0), len(meanwhile))
+    return did, p999, grown, codes == [0] and meanwhile and not any(meanwhile)
+
+
+FETCH = """
+local client = require('http.client').new()
+local is_done, response = pcall(client.get, client, 'http://127.0.0.1:%d/', {timeout = 4})
+assert(not is_done or response.status ~= 200)
+"""
+
+
+@fault("http.client asks servers whose head, body in pieces, or body of a terabyte never ends",
+       "each is an error within its timeout; others' PING p99.9 at most %d ms, RSS +800 MB at most" % OTHER_MS)
+def endless_answers(bench):
+    did, is_right = [], True
+    for pieces in [(b"HTTP/1.1 200 OK\r\n", b"X-Header: " + b"x" * 1000 + b"\r\n"),
+                   (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"8000\r\n" + b"x" * 32768 + b"\r\n"),
+                   (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", b"x" * 65536)]:
+        ends, server = threading.Event(), run(bench)
+        port = endless_server(pieces, ends)
+        said, p999, grown, is_done = beside(server, 5, FETCH % port)
+        ends.set()
+        server.kill()
+        did.append(said)
+        is_right &= bool(is_done) and p999 <= OTHER_MS and grown <= 800 * MB
+    return "; ".join(did), is_right
+
+
+CHILDREN = """
+local popen, fiber = require('popen'), require('fiber')
+local deaf = popen.new({'/bin/sleep', '60'}, {stdin = popen.opts.PIPE})
+local loud = popen.new({'/usr/bin/yes'}, {stdout = popen.opts.PIPE})
+local is_written, why = deaf:write(string.rep('x', 10000000), {timeout = 2})
+assert(is_written == nil, 'a child that never reads has taken it all')
+local read = 0
+local stop = fiber.time() + 1
+while fiber.time() < stop do read = read + #loud:read() end
+assert(read > 0)
+deaf:close() loud:close()
+"""
+
+
+@fault("popen: a child that never reads, and one that writes without end",
+       "write ends with its timeout; others' PING p99.9 at most %d ms, RSS +300 MB at most" % OTHER_MS)
+def children(bench):
+    did, p999, grown, is_done = beside(run(bench), 4, CHILDREN)
+    return did, bool(is_done) and p999 <= OTHER_MS and grown <= 300 * MB
+
+
+FILES = """
+local fio = require('fio')
+local zero = fio.open('/dev/zero', {'O_RDONLY'})
+local ok, text = pcall(zero.read, zero, 1e12)
+assert(not ok or text == nil or #text <= 64 * 1024 * 1024, 'too much')
+zero:close()
+local sparse = fio.open('sparse', {'O_RDWR', 'O_CREAT'}, tonumber('644', 8))
+sparse:truncate(8 * 1024 * 1024 * 1024)
+ok, text = pcall(sparse.read, sparse)
+assert(not ok or text == nil or #text < 4e9, 'too much')
+sparse:close()
+"""
+
+
+@fault("fio: reads a terabyte of /dev/zero, and all of a file of 8 GiB",
+       "each is bounded or an error; others' PING p99.9 at most %d ms, RSS +2500 MB at most" % OTHER_MS)
+def huge_files(bench):
+    did, p999, grown, is_done = beside(run(bench), 4, FILES)
+    return did, bool(is_done) and p999 <= OTHER_MS and grown <= 2500 * MB
+
+
+@fault("console.listen: 50 connections that send half lines without end",
+       "others' PING p99.9 at most %d ms, RSS +300 MB at most; a console answers meanwhile" % OTHER_MS)
+def half_lines(bench):
+    server = run(bench)
+    client, port, seen = connect(server), free_port(), []
+    answers(client, evaluate("require('console').listen('127.0.0.1:%d')" % port))
+
+    def both(ends):
+        thread = threading.Thread(target=flood, args=(port, b"x = 1 " * 2000, 50, ends), daemon=True)
+        thread.start()
+        time.sleep(1)
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as one:
+            one.recv(128)
+            one.sendall(b"1 + 1\n")
+            seen.append(one.recv(100))
+        thread.join()
+    p999, grown = pings(server, 5, both)
+    did = "%.1f ms, +%d MB, %s" % (p999, grown // MB, seen)
+    return did, p999 <= OTHER_MS and grown <= 300 * MB and seen == [b"---\n- 2\n...\n"]

@@ -121,7 +121,15 @@ local function configure(options)
     end
     options = translate(options or {})
     check(options)
+    local hooks = getmetatable(require('log').cfg)
+    if values == nil then
+        hooks.before_box(options)
+    end
     ladon.configure(options)
+    hooks.after_box(options, function(level)
+        values.log_level = level
+        ladon.configure({log_level = level})
+    end)
     if values == nil then
         values = {}
         for name, value in pairs(DEFAULTS) do
@@ -163,51 +171,127 @@ local function absent(name)
     end
 end
 
-for _, name in ipairs({
-    'prepare', 'unprepare', 'watch', 'broadcast',
-}) do
-    box[name] = absent('box.' .. name)
-end
-for _, name in ipairs({'create_check_constraint', 'run_triggers'}) do
-    ladon.space_methods[name] = absent('space:' .. name)
-end
-box.session.on_access_denied = absent('box.session.on_access_denied')
+ladon.space_methods.create_check_constraint = absent('space:create_check_constraint')
 
 -- SQL.
 local DATA, METADATA, SQL_INFO = 0x30, 0x32, 0x42
+local BIND_METADATA, BIND_COUNT, STMT_ID = 0x33, 0x34, 0x43
 local COLUMN = {[0] = 'name', 'type', 'collation', 'is_nullable', 'is_autoincrement', 'span'}
 
-function box.execute(text, parameters)
-    if type(text) ~= 'string' then
-        box.error(box.error.ILLEGAL_PARAMS, 'SQL statement should be a string')
-    end
-    local is_done, reply = pcall(ladon.execute, text, parameters)
-    if not is_done then
-        -- An error of the statement is a result, as in Tarantool.
-        if ladon.is_error(reply) then
-            return nil, reply
+local function columns(described)
+    local shown = {}
+    for at, column in ipairs(described) do
+        local one = {}
+        for key, name in pairs(COLUMN) do
+            one[name] = column[key]
         end
-        error(reply, 0)
+        shown[at] = one
     end
-    local body = ladon.decode(reply, 1)
+    return shown
+end
+
+-- An error of a statement is a result, as in Tarantool.
+local function answered(is_done, reply)
+    if is_done then
+        return ladon.decode(reply, 1)
+    elseif ladon.is_error(reply) then
+        return nil, reply
+    end
+    error(reply, 0)
+end
+
+-- Statements that were prepared: their texts by number, by session.
+local statements = {}
+local STATEMENTS_MAX, TEXT_BYTES_MAX = 1000, 5 * 1024 * 1024
+
+function ladon.forget_statements(id)
+    statements[id] = nil
+end
+
+local function own_statements()
+    local id = box.session.id()
+    local own = statements[id] or {texts = {}, count = 0, bytes = 0}
+    statements[id] = own
+    return own
+end
+
+local function no_such_statement(id)
+    return nil, box.error.new(box.error.WRONG_QUERY_ID, tonumber(id))
+end
+
+function box.unprepare(statement)
+    local id = type(statement) == 'table' and statement.stmt_id or statement
+    if type(id) ~= 'number' then
+        error('Usage: statement:unprepare() or box.unprepare(stmt_id)', 0)
+    end
+    local own = own_statements()
+    if own.texts[id] == nil then
+        return no_such_statement(id)
+    end
+    own.bytes = own.bytes - #own.texts[id]
+    own.texts[id], own.count = nil, own.count - 1
+end
+
+local function execute_prepared(statement, ...)
+    if type(statement) ~= 'table' or type(statement.stmt_id) ~= 'number' then
+        error('Usage: statement:execute([, params])', 0)
+    end
+    return box.execute(statement.stmt_id, ...)
+end
+
+function box.prepare(text)
+    if type(text) ~= 'string' and type(text) ~= 'number' then
+        error('Usage: box.prepare(sqlstring)', 0)
+    end
+    text = tostring(text)
+    local body, err = answered(pcall(ladon.prepare, text))
+    if body == nil then
+        return nil, err
+    end
+    local id = tonumber(body[STMT_ID])
+    -- All sessions of a user share what the server keeps; the texts are kept here.
+    pcall(ladon.prepare, id)
+    local own = own_statements()
+    if own.texts[id] == nil then
+        if own.count >= STATEMENTS_MAX or own.bytes + #text > TEXT_BYTES_MAX then
+            return nil, box.error.new(box.error.SQL_PREPARE, 'the session has prepared too many')
+        end
+        own.texts[id], own.count, own.bytes = text, own.count + 1, own.bytes + #text
+    end
+    return {
+        stmt_id = id, metadata = body[METADATA] and columns(body[METADATA]),
+        params = columns(body[BIND_METADATA] or {}), param_count = tonumber(body[BIND_COUNT]),
+        execute = execute_prepared, unprepare = box.unprepare,
+    }
+end
+
+-- Executes a text, or a statement that was prepared, by its number.
+function box.execute(text, parameters)
+    if type(text) == 'number' then
+        local own = statements[box.session.id()]
+        local prepared = own and own.texts[text]
+        if prepared == nil then
+            return no_such_statement(text)
+        end
+        text = prepared
+    elseif type(text) ~= 'string' then
+        error('Usage: box.execute(sqlstring[, params]) or box.execute(stmt_id[, params])', 0)
+    end
+    local body, err = answered(pcall(ladon.execute, text, parameters))
+    if body == nil then
+        return nil, err
+    end
     -- Tables may be others now.
     ladon.spaces()
     if body[METADATA] == nil then
         local info = body[SQL_INFO] or {}
         return {row_count = info[0], autoincrement_ids = info[1]}
     end
-    local metadata, rows = {}, {}
-    for at, column in ipairs(body[METADATA]) do
-        local shown = {}
-        for key, name in pairs(COLUMN) do
-            shown[name] = column[key]
-        end
-        metadata[at] = shown
-    end
+    local rows = {}
     for at, row in ipairs(body[DATA]) do
         rows[at] = box.tuple.new(row)
     end
-    return {metadata = metadata, rows = rows}
+    return {metadata = columns(body[METADATA]), rows = rows}
 end
 
 -- A function that runs once in the life of the data.

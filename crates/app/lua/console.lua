@@ -3,7 +3,7 @@
 local ladon = ...
 
 -- A statement that is longer is refused.
-local STATEMENT_BYTES, GREETING_BYTES = 16 * 1024 * 1024, 128
+local STATEMENT_BYTES, GREETING_BYTES = 4 * 1024 * 1024, 128
 -- Tables are shown so deep as Lua; deeper ones as comments.
 local DEPTH_MAX = 64
 

@@ -416,12 +416,17 @@ function ladon.fail(code, ...)
     error(last, 0)
 end
 
+local ACCESS_DENIED = 42
+
 -- The natives' way to raise one.
 ladon.registry['ladon.raise'] = function(code, message, class)
     if class == 'LuajitError' then
         error(message, 3)
     end
     last = make({type = class, code = code, message = message}, 3)
+    if code == ACCESS_DENIED then
+        ladon.denied(message)
+    end
     error(last, 0)
 end
 

@@ -152,6 +152,17 @@ function fiber.clock64()
     return require('ffi').cast('uint64_t', ladon.clock(CLOCK_MONOTONIC) * 1e6)
 end
 
+local function dead()
+    error('the fiber is dead', 0)
+end
+
+-- One that is over is still there until it is joined, if it can be.
+local function check_there(object)
+    if object.is_over and (not object.is_joinable or object.is_joined) then
+        dead()
+    end
+end
+
 local function object_of(id, usage)
     if type(id) == 'table' and getmetatable(id) == Fiber then
         return id
@@ -171,20 +182,12 @@ function fiber.status(object)
 end
 
 function fiber.kill(id)
-    local object = object_of(id, 'fiber.kill(id)')
-    if object == nil then
-        error('fiber.kill(id): fiber not found', 2)
-    end
-    methods.cancel(object)
+    methods.cancel(object_of(id, 'fiber.kill(id)') or dead())
 end
 fiber.cancel = fiber.kill
 
 function fiber.wakeup(id)
-    local object = object_of(id, 'fiber.wakeup(id)')
-    if object == nil then
-        error('fiber.wakeup(id): fiber not found', 2)
-    end
-    methods.wakeup(object)
+    methods.wakeup(object_of(id, 'fiber.wakeup(id)') or dead())
 end
 
 function fiber.testcancel()
@@ -250,6 +253,7 @@ function methods.csw(object)
 end
 
 function methods.cancel(object)
+    check_there(object)
     if object.is_over then
         return
     end
@@ -261,6 +265,7 @@ function methods.cancel(object)
 end
 
 function methods.wakeup(object)
+    check_there(object)
     ladon.wake(object.number)
 end
 

@@ -7,10 +7,12 @@ local map_mark = ladon.registry['ladon.map']
 
 local OK, SELECT, INSERT, REPLACE, UPDATE, DELETE = 0, 1, 2, 3, 4, 5
 local AUTH, EVAL, UPSERT, CALL, PING, CHUNK = 7, 8, 9, 10, 64, 128
+local WATCH, UNWATCH, EVENT = 74, 75, 76
 local KEY = {
     TYPE = 0x00, SYNC = 0x01, SCHEMA_VERSION = 0x05, SPACE = 0x10, INDEX = 0x11, LIMIT = 0x12,
     OFFSET = 0x13, ITERATOR = 0x14, INDEX_BASE = 0x15, KEY = 0x20, TUPLE = 0x21, FUNCTION = 0x22,
     USER = 0x23, EXPRESSION = 0x27, OPERATIONS = 0x28, DATA = 0x30, ERROR = 0x31,
+    EVENT_KEY = 0x57, EVENT_DATA = 0x58,
 }
 local ITERATORS = box.index
 local LIMIT_MAX = 4294967295
@@ -89,6 +91,27 @@ local function send_loop(connection, socket)
     end
 end
 
+local function enqueue(connection, text)
+    connection.outgoing[#connection.outgoing + 1] = text
+    connection.has_outgoing:signal()
+end
+
+local function ask_for_events(connection, key)
+    if connection.state == 'active' then
+        enqueue(connection, packet(WATCH, 0, {[KEY.EVENT_KEY] = key}))
+    end
+end
+
+-- Once it is asked for again, the server sends the next one.
+local function event_came(connection, body)
+    local key, value = body[KEY.EVENT_KEY], body[KEY.EVENT_DATA]
+    local entry = connection.watched.entries[key]
+    if entry ~= nil and next(entry.watchers) ~= nil then
+        connection.watched:changed(key, value ~= nil and ladon.encode(value) or nil)
+        ask_for_events(connection, key)
+    end
+end
+
 local function read_loop(connection, socket)
     while true do
         local text = read_packet(socket)
@@ -99,6 +122,9 @@ local function read_loop(connection, socket)
         local body = {}
         if at <= #text then
             body = ladon.decode(text, at)
+        end
+        if tonumber(header[KEY.TYPE]) == EVENT then
+            event_came(connection, body)
         end
         local sync = tonumber(header[KEY.SYNC])
         local request = connection.requests[sync]
@@ -113,11 +139,6 @@ local function read_loop(connection, socket)
             request.cond:broadcast()
         end
     end
-end
-
-local function enqueue(connection, text)
-    connection.outgoing[#connection.outgoing + 1] = text
-    connection.has_outgoing:signal()
 end
 
 local function begin(connection, kind, body)
@@ -200,6 +221,11 @@ local function connect_once(connection)
     end
     connection.socket, connection.outgoing = socket, {}
     set_state(connection, 'active')
+    for key, entry in pairs(connection.watched.entries) do
+        if next(entry.watchers) ~= nil then
+            ask_for_events(connection, key)
+        end
+    end
     ladon.background('net.box', send_loop, connection, socket)
     return read_loop(connection, socket)
 end
@@ -546,6 +572,14 @@ function net_box.connect(host, port, options)
         outgoing = {}, sync = 0, changed = ladon.fiber.cond(), has_outgoing = ladon.fiber.cond(),
         opts = options,
     }, Connection)
+    connection.watched = ladon.new_watched(function(key)
+        ask_for_events(connection, key)
+    end, function(key)
+        connection.watched.entries[key] = nil
+        if connection.state == 'active' then
+            enqueue(connection, packet(UNWATCH, 0, {[KEY.EVENT_KEY] = key}))
+        end
+    end)
     ladon.background('net.box', run, connection)
     if options.wait_connected ~= false then
         connection:wait_connected(type(options.wait_connected) == 'number'
@@ -554,6 +588,14 @@ function net_box.connect(host, port, options)
     return connection
 end
 net_box.new = net_box.connect
+
+-- Calls a function with each value of a key that the server broadcasts, from the present one on.
+function connection_methods.watch(connection, key, func)
+    if type(key) ~= 'string' or not ladon.is_callable(func) then
+        error('Usage: connection:watch(key, function)', 0)
+    end
+    return connection.watched:watch(key, func)
+end
 
 -- This server, as a connection.
 net_box.self = {

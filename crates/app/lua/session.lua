@@ -63,22 +63,31 @@ function session.sync()
     return sync or 0
 end
 
--- Sends a value to the client ahead of what is returned.
+-- A client that does not read is looked at so often.
+local PUSHES_AGAIN_S = 0.02
+
+-- Sends a value to the client ahead of what is returned; waits while it has too much to read.
 function session.push(...)
     if select('#', ...) ~= 1 then
         error('Usage: box.session.push(data)', 0)
     end
-    if ladon.push((...)) then
+    local is_pushed = ladon.push((...))
+    while is_pushed == nil do
+        ladon.fiber.sleep(PUSHES_AGAIN_S)
+        is_pushed = ladon.push((...))
+    end
+    if is_pushed then
         return true
     end
     return nil, box.error.new(box.error.UNSUPPORTED, ("Session '%s'"):format(session.type()), 'push()')
 end
 
 -- What is called when clients connect, log in and go, from the last one on.
-local triggers = {connect = {}, auth = {}, disconnect = {}}
+local triggers = {connect = {}, auth = {}, disconnect = {}, denied = {}}
+local NAMES = {denied = 'access_denied'}
 
 for event, list in pairs(triggers) do
-    session['on_' .. event] = function(new, old)
+    session['on_' .. (NAMES[event] or event)] = function(new, old)
         local shown = ladon.triggers_called(list, new, old)
         ladon.want(event, #list > 0)
         return shown
@@ -99,9 +108,33 @@ local function call_triggers(event, ...)
             ladon.log(2, tostring(why))
         end
         storages[session.id()] = nil
+        ladon.forget_statements(session.id())
     elseif not is_done then
         error(why, 0)
     end
+end
+
+local is_telling = false
+
+-- Something was denied: the functions are called with what it was. Errors of theirs are logged.
+function ladon.denied(message)
+    local list = triggers.denied
+    if #list == 0 or is_telling then
+        return
+    end
+    local privilege, kind, name = message:match("^(.-) access to (.-) '(.*)' is denied for user '")
+    if privilege == nil then
+        return
+    end
+    -- What is denied to one of them is not told.
+    is_telling = true
+    for at = #list, 1, -1 do
+        local is_done, why = pcall(list[at], privilege, kind, name)
+        if not is_done then
+            ladon.log(2, tostring(why))
+        end
+    end
+    is_telling = false
 end
 
 function session.uid()
@@ -238,6 +271,9 @@ ladon.body_of = body_of
 local function run(kind, name, ...)
     if kind == 'statement' then
         return ladon.state(name, ...)
+    end
+    if kind == 'denied' then
+        return ladon.denied(name)
     end
     if triggers[kind] ~= nil then
         return call_triggers(kind, ...)

@@ -65,16 +65,56 @@ local function take(socket, count)
     return text
 end
 
--- Where the first of the delimiters ends in the buffer.
-local function find_end(buffer, delimiters, from)
+-- Where the first of the delimiters ends in a text.
+local function find_end(text, delimiters)
     local first
     for _, delimiter in ipairs(delimiters) do
-        local _, stop = buffer:find(delimiter, math.max(1, from - #delimiter), true)
+        local _, stop = text:find(delimiter, 1, true)
         if stop ~= nil and (first == nil or stop < first) then
             first = stop
         end
     end
     return first
+end
+
+local function longest_of(delimiters)
+    local longest = 1
+    for _, delimiter in ipairs(delimiters or {}) do
+        longest = math.max(longest, #delimiter)
+    end
+    return longest
+end
+
+-- Reads on until the limit or a delimiter. Pieces are put together at the end, so that a long line
+-- costs its length and not the square of it.
+local function read_on(socket, limit, delimiters, stop)
+    local longest = longest_of(delimiters)
+    local pieces, length = {socket.buffer}, #socket.buffer
+    local last = socket.buffer
+    socket.buffer = ''
+    local count
+    repeat
+        -- A delimiter may begin in the bytes before the newest piece.
+        local tail = longest > 1 and last:sub(1 - longest) or ''
+        local is_read, text = pcall(read_some, socket, CHUNK, stop)
+        if not is_read or text == nil then
+            socket.buffer = table.concat(pieces) .. socket.buffer
+            return nil, not is_read and text or nil
+        end
+        pieces[#pieces + 1] = text
+        length, last = length + #text, tail .. text
+        local found = delimiters and find_end(last, delimiters)
+        found = found and length - #last + found
+        if text == '' then
+            count = length
+        elseif found and (not limit or found <= limit) then
+            count = found
+        elseif limit and length >= limit then
+            count = limit
+        end
+    until count ~= nil
+    socket.buffer = table.concat(pieces) .. socket.buffer
+    return take(socket, count)
 end
 
 -- read(limit), read(delimiter), read({chunk|limit = n, delimiter|line = s}), each with a timeout.
@@ -91,25 +131,18 @@ function methods.read(socket, what, timeout)
     else
         error('Usage: s:read(delimiter|chunk|{delimiter = x, chunk = x}, timeout)', 2)
     end
-    local stop, seen = deadline(timeout), 1
-    while true do
-        local found = delimiters and find_end(socket.buffer, delimiters, seen)
-        if found and (not limit or found <= limit) then
-            return take(socket, found)
-        end
-        if limit and #socket.buffer >= limit then
-            return take(socket, limit)
-        end
-        seen = #socket.buffer + 1
-        local text = read_some(socket, CHUNK, stop)
-        if text == nil then
-            return nil
-        end
-        if text == '' then
-            return take(socket, #socket.buffer)
-        end
-        socket.buffer = socket.buffer .. text
+    local found = delimiters and find_end(socket.buffer, delimiters)
+    if found and (not limit or found <= limit) then
+        return take(socket, found)
     end
+    if limit and #socket.buffer >= limit then
+        return take(socket, limit)
+    end
+    local text, raised = read_on(socket, limit, delimiters, deadline(timeout))
+    if raised ~= nil then
+        error(raised, 0)
+    end
+    return text
 end
 
 function methods.sysread(socket, most)

@@ -131,7 +131,8 @@ end
 local function finish_atomic(is_ok, ...)
     if not is_ok then
         box.rollback()
-        error((...), 0)
+        -- A text gets the place that has called `box.atomic`, which is no tail call here.
+        error((...), 3)
     end
     box.commit()
     return ...

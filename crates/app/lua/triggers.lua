@@ -11,6 +11,10 @@ local triggers = {}
 -- A statement may be in a trigger of one in a trigger.
 local STATEMENTS_MAX = 3
 
+-- By space: those whose functions are not called.
+local are_off = {}
+local NONE = {before = {}, replace = {}}
+
 local put, update, delete, upsert = ladon.put, ladon.update, ladon.delete, ladon.upsert
 
 local function finish_native(before, is_done, ...)
@@ -134,6 +138,9 @@ end
 -- Runs a statement with what is called around it: all of it, or nothing.
 local function with_triggers(mine, id, operation, native, ...)
     local space = box.space[id]
+    if are_off[id] then
+        mine = NONE
+    end
     local is_own = not ladon.in_transaction()
     local depth = is_own and 0 or ladon.transaction().depth or 0
     if depth >= STATEMENTS_MAX then
@@ -194,6 +201,9 @@ end
 
 -- Spaces that are there no more have none. The others' cells may be new.
 function ladon.triggers_reloaded(spaces)
+    for id in pairs(are_off) do
+        are_off[id] = spaces[id] ~= nil or nil
+    end
     for id in pairs(triggers) do
         if spaces[id] == nil then
             triggers[id] = nil
@@ -228,4 +238,18 @@ end
 
 function ladon.space_methods.before_replace(space, new, old)
     return changed(space, 'before_replace', new, old)
+end
+
+-- Whether the functions of a space are called.
+function ladon.space_methods.run_triggers(space, ...)
+    if type(space) ~= 'table' then
+        error('Use space:run_triggers(...) instead of space.run_triggers(...)', 2)
+    elseif box.space[space.id] == nil then
+        box.error(box.error.NO_SUCH_SPACE, tostring(space.name))
+    elseif (...) == nil then
+        error('usage: space:run_triggers(true | false)', 2)
+    end
+    -- As in C, 0 is false.
+    local runs = ... ~= false and ... ~= 0
+    are_off[space.id] = not runs or nil
 end

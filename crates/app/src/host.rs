@@ -79,6 +79,13 @@ pub trait Data {
     /// transaction that the user has just committed.
     fn stated(&mut self, fiber: u64, user: u32) -> Vec<Stated>;
 
+    /// Sets the value (MessagePack) of a key that clients watch. They are told once the log has come
+    /// as far as `depends`.
+    ///
+    /// # Errors
+    /// The key is the server's, or there are too many.
+    fn broadcast(&mut self, key: &[u8], value: &[u8], depends: u64) -> Result<(), Failed>;
+
     /// Whether there is a client's session of this number.
     fn has_session(&self, session: u64) -> bool;
 

@@ -44,6 +44,7 @@ fn bit(kind: Kind) -> u8 {
         Kind::Connect => 1,
         Kind::Auth => 2,
         Kind::Disconnect => 4,
+        Kind::Denied => 8,
         Kind::Call | Kind::Call16 | Kind::Eval | Kind::Statement => 0,
     }
 }

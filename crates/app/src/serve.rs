@@ -15,7 +15,7 @@ use std::ffi::c_int;
 /// As for [`crate::stack`]; `main` is the context's state, and nothing else runs on `thread`.
 pub(crate) unsafe fn serve(context: &Context, thread: State, request: &Request) -> Answer {
     // What is called for sessions is the program's own.
-    let is_own = matches!(request.kind, Kind::Connect | Kind::Auth | Kind::Disconnect);
+    let is_own = !request.kind.may_wait();
     context.change_seat(|seat| seat.user = if is_own { ADMIN } else { request.user });
     // SAFETY: As promised.
     let mut result = unsafe { call(context, thread, request) };
@@ -74,6 +74,7 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
             Kind::Connect => b"connect",
             Kind::Auth => b"auth",
             Kind::Disconnect => b"disconnect",
+            Kind::Denied => b"denied",
         };
         push_bytes(state, kind);
         push_bytes(state, &request.name);

@@ -10,6 +10,7 @@ use crate::natives;
 use crate::serve::{failed_of, serve};
 use crate::stack::{State, bytes, push_bytes};
 use ladon_kernel::program::{Answer, Asker, Failed, Request};
+use ladon_kernel::untaken::Counted;
 use mlua::ffi::*;
 use std::cell::RefCell;
 use std::ffi::{CString, c_int};
@@ -58,6 +59,7 @@ const FILES: &[(&str, &str)] = &[
     ("space", include_str!("../lua/space.lua")),
     ("schema", include_str!("../lua/schema.lua")),
     ("box", include_str!("../lua/box.lua")),
+    ("watch", include_str!("../lua/watch.lua")),
     ("triggers", include_str!("../lua/triggers.lua")),
     ("transaction", include_str!("../lua/transaction.lua")),
     ("netbox", include_str!("../lua/netbox.lua")),
@@ -70,8 +72,11 @@ const FILES: &[(&str, &str)] = &[
     ("http_client", include_str!("../lua/http_client.lua")),
 ];
 
-/// The answers of one turn, which leave at its end.
-type Answers = Rc<RefCell<Vec<(Option<Arc<dyn Asker>>, Answer)>>>;
+/// The answers of one turn, which leave at its end; `None` for a request that is given back.
+type Answers = Rc<RefCell<Vec<(Option<Arc<dyn Asker>>, Option<Made>)>>>;
+
+/// An answer, and that its bytes are counted.
+type Made = (Answer, Option<Counted>);
 
 /// The machine of a program. It stays on its thread.
 pub struct Vm {
@@ -223,15 +228,16 @@ impl Vm {
         }
     }
 
-    /// Starts a fiber for each request that has come.
+    /// Starts a fiber for each request that has come, and whose connection has room for an answer.
     fn take_requests(&self) {
         for request in self.inbox.take() {
-            let answer = request.asker.clone();
-            if let Err(error) = self.start(request) {
-                let failed =
-                    Failed { code: 2, message: error.to_string(), class: "OutOfMemory".to_owned() };
-                let refused = Answer { result: Err(failed), depends: 0 };
-                self.answers.borrow_mut().push((answer, refused));
+            let asker = request.asker.clone();
+            let has_room = asker.as_ref().is_none_or(|asker| asker.has_room());
+            if !has_room && request.kind.may_wait() {
+                self.answers.borrow_mut().push((asker, None));
+            } else if let Err(error) = self.start(request) {
+                let refused = out_of_memory(error.to_string());
+                self.answers.borrow_mut().push((asker, Some((refused, None))));
             }
         }
     }
@@ -259,7 +265,8 @@ impl Vm {
                 context.clients.borrow_mut().remove(&current);
                 context.give_thread(thread);
                 context.leave_seat();
-                answers.borrow_mut().push((request.asker, answer));
+                let made = counted(request.asker.as_deref(), answer);
+                answers.borrow_mut().push((request.asker, Some(made)));
             }
         });
         self.context.scheduler.start(body).map(drop)
@@ -274,9 +281,12 @@ impl Vm {
         self.inbox.answered(answers.len());
         // One wake-up for each thread that gets some.
         let mut threads: Vec<Arc<dyn Asker>> = Vec::new();
-        for (asker, answer) in answers {
+        for (asker, made) in answers {
             let Some(asker) = asker else { continue };
-            asker.answer(answer);
+            match made {
+                Some((answer, counted)) => asker.answer(answer, counted),
+                None => asker.postpone(),
+            }
             if threads.iter().all(|other| other.thread() != asker.thread()) {
                 threads.push(asker);
             }
@@ -290,6 +300,24 @@ impl Drop for Vm {
         // The state is not closed: fibers that wait are still on their stacks, with values of it.
         // The process ends with its program.
     }
+}
+
+/// An answer, counted; in its place an error, if there is no room for it.
+fn counted(asker: Option<&dyn Asker>, answer: Answer) -> Made {
+    let Some(asker) = asker else { return (answer, None) };
+    match asker.count(answer.bytes()) {
+        Some(counted) => (answer, Some(counted)),
+        None => {
+            let text = "answers that clients have not taken have all the memory that they may have";
+            (out_of_memory(text.to_owned()), None)
+        }
+    }
+}
+
+/// `ER_MEMORY_ISSUE`.
+fn out_of_memory(message: String) -> Answer {
+    let failed = Failed { code: 2, message, class: "OutOfMemory".to_owned() };
+    Answer { result: Err(failed), depends: 0 }
 }
 
 /// Makes the modules known that need no box.

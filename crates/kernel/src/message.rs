@@ -3,6 +3,7 @@
 use crate::long::aside_job::Computed;
 use crate::pubsub::published::ForThread;
 use crate::tracking::batch::{ForTrackers, Redirected};
+use crate::untaken::Counted;
 use ladon_engine::{ReadyKey, Waiter};
 use ladon_record::Lsn;
 use parking_lot::Mutex;
@@ -48,6 +49,19 @@ pub enum Message {
         slot: u32,
         /// The job's result.
         computed: Computed,
+    },
+    /// A value that the program sends one of its connections ahead of an answer.
+    Pushed {
+        /// The connection.
+        client: u64,
+        /// The connection's place in the thread.
+        slot: u32,
+        /// A packet.
+        bytes: Vec<u8>,
+        /// It may leave when the receiver's gate has passed this.
+        depends: Lsn,
+        /// It is untaken until it is delivered.
+        counted: Counted,
     },
     /// The program has answered a request of one of its connections.
     ProgramAnswered {

@@ -1,6 +1,7 @@
 //! The program that runs beside the data, where there is one: what clients ask of it, and what it
 //! answers.
 
+use crate::untaken::Counted;
 use std::sync::Arc;
 
 /// A program, which answers what clients call.
@@ -65,18 +66,41 @@ pub enum Kind {
     Auth,
     /// A client has gone. Nobody gets the answer.
     Disconnect,
+    /// A client was refused something, by the error whose message `name` is. Nobody gets the answer.
+    Denied,
     /// A statement on a space that has triggers; `name` is its method, and the arguments are the
     /// space's number, the index's if it has one, and what the request has.
     Statement,
 }
 
+impl Kind {
+    /// Whether the request may be postponed: what a session is told of may not.
+    pub fn may_wait(self) -> bool {
+        !matches!(self, Kind::Connect | Kind::Auth | Kind::Disconnect | Kind::Denied)
+    }
+}
+
 /// Who has asked.
 pub trait Asker: Send + Sync {
-    /// Takes the answer. Called once, from the program's thread.
-    fn answer(&self, answer: Answer);
+    /// Takes the answer, whose bytes were counted when it was made. Called once, from the program's
+    /// thread, unless the request is postponed.
+    fn answer(&self, answer: Answer, counted: Option<Counted>);
+
+    /// Takes the request back: it is asked again once its connection has taken other answers.
+    fn postpone(&self);
+
+    /// Whether the connection has taken enough of its answers to get another one.
+    fn has_room(&self) -> bool;
+
+    /// Whether the client has read enough of its replies for another pushed value.
+    fn has_room_to_push(&self) -> bool;
+
+    /// Counts the bytes of an answer. `None` if answers that were not taken have all the room.
+    fn count(&self, bytes: usize) -> Option<Counted>;
 
     /// Sends a MessagePack value ahead of the answer, once the log has come as far as this position.
-    fn push(&self, value: &[u8], depends: u64);
+    /// Returns `false` if what was not taken has all the room.
+    fn push(&self, value: &[u8], depends: u64) -> bool;
 
     /// The thread that has the connection.
     fn thread(&self) -> usize;
@@ -92,6 +116,16 @@ pub struct Answer {
     pub result: Result<Returned, Failed>,
     /// It may be shown when the log has come as far as this position.
     pub depends: u64,
+}
+
+impl Answer {
+    /// Bytes of memory beside itself.
+    pub fn bytes(&self) -> usize {
+        match &self.result {
+            Ok(returned) => returned.values.capacity(),
+            Err(failed) => failed.message.capacity() + failed.class.capacity(),
+        }
+    }
 }
 
 /// What a function has returned.

@@ -3,6 +3,7 @@
 use crate::access::Accounts;
 use crate::background::Background;
 use crate::client::clients::{ClientInfo, Clients, Monitor};
+use crate::client::events::Events;
 use crate::client::item_watchers::{ItemWatchers, Watched};
 use crate::client::schema_watchers::SchemaWatchers;
 use crate::cluster::Cluster;
@@ -38,7 +39,7 @@ use ladon_settings::Settings;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicU64,
+    AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -87,6 +88,8 @@ pub struct Shared {
     pub cluster: Option<Arc<dyn Cluster>>,
     /// The program that runs beside the data, which has the last of the threads.
     pub program: Option<Arc<dyn Program>>,
+    /// Bytes that the program has made for clients and that no connection has taken yet.
+    pub untaken_bytes: Arc<AtomicUsize>,
     /// Other members that the leader of a cluster has heard of within `min-replicas-max-lag`.
     pub good_replicas: AtomicU64,
     /// When all keys of database 0 are to be removed, because a client of memcached's protocol has asked
@@ -145,6 +148,8 @@ pub struct Shared {
     pub scan_positions: ScanPositions,
     /// Who wants to hear of changed definitions of spaces.
     pub schema_watchers: SchemaWatchers,
+    /// What programs broadcast.
+    pub events: Events,
     pub(crate) sampler: Mutex<Sampler>,
 }
 
@@ -238,12 +243,14 @@ impl Shared {
             slicing: Slicing::default(),
             aside: AsideCounts::default(),
             schema_watchers: SchemaWatchers::default(),
+            events: Events::default(),
             scan_positions: ScanPositions::default(),
             sampler: Mutex::default(),
             run_id: Mutex::new(parts.run_id),
             io_backend: parts.io_backend,
             cluster: None,
             program: None,
+            untaken_bytes: Arc::default(),
             good_replicas: AtomicU64::new(0),
             flush_at_ms: AtomicU64::new(0),
             item_watchers: ItemWatchers::default(),

@@ -29,6 +29,8 @@ local WHENCE = {SEEK_SET = 0, SEEK_CUR = 1, SEEK_END = 2, SEEK_DATA = 3, SEEK_HO
 local MODE_DEFAULT = 511
 -- What one call reads at most: src/fio.rs, READ_BYTES_MAX.
 local CHUNK = 64 * 1024 * 1024
+-- The longest text: it is there twice while it is put together, and Lua has 2 GiB.
+local TEXT_BYTES_MAX = 1024 * 1024 * 1024
 
 local fio = {c = {flag = FLAGS, mode = MODES, seek = WHENCE}}
 
@@ -89,6 +91,9 @@ end
 
 -- Reads so many bytes, fewer at the end.
 local function read_text(handle, count, offset)
+    if count > TEXT_BYTES_MAX then
+        error(('Failed to allocate %.0f bytes in ibuf'):format(tonumber(count)), 0)
+    end
     local parts, total = {}, 0
     repeat
         local wanted = math.min(count - total, CHUNK)

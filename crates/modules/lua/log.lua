@@ -10,6 +10,27 @@ local FORMAT_NAMES = 'json,plain'
 
 local cfg = {level = 5, format = 'plain'}
 
+-- The file that `log.cfg` has named, until `box.cfg` takes over.
+local file
+-- Where the log goes has been said, by `log.cfg` or `box.cfg`.
+local is_begun = false
+-- What `box` does when the level changes, once there is one.
+local changes_level
+
+local LETTERS = {[0] = 'F', '!', 'E', 'C', 'W', 'I', 'V', 'D'}
+
+local function write_line(level, place, line, text, fields)
+    local stamp = os.date('%Y-%m-%d %H:%M:%S')
+    if cfg.format == 'json' then
+        local shown = fields and json.decode(text) or {message = text}
+        shown.time, shown.level, shown.file, shown.line = stamp, level, place, line
+        file:write(json.encode(shown), '\n')
+    else
+        file:write(stamp, ' ', LETTERS[level] or 'D', '> ', text, '\n')
+    end
+    file:flush()
+end
+
 local function say(level, format, ...)
     if level > cfg.level then
         return
@@ -29,8 +50,11 @@ local function say(level, format, ...)
     end
     -- Not a tail call, which would take the caller's frame away.
     local info = debug.getinfo(3, 'Sl') or {}
-    native.say(level, (info.short_src or '?'), info.currentline or 0, text, fields,
-               cfg.format == 'json')
+    local place, line = info.short_src or '?', info.currentline or 0
+    if file ~= nil then
+        return write_line(level, place, line, text, fields)
+    end
+    native.say(level, place, line, text, fields, cfg.format == 'json')
 end
 
 local function sayer(name)
@@ -59,6 +83,9 @@ local function set_level(level)
         error(wrong, 2)
     end
     cfg.level = number
+    if changes_level ~= nil then
+        changes_level(number)
+    end
     say(LEVELS.debug, 'log: level set to %s', level)
 end
 
@@ -72,8 +99,12 @@ end
 
 local function configure(_, options)
     options = options or {}
-    if options.log ~= nil or options.nonblock ~= nil then
+    if options.nonblock or is_begun and options.log ~= nil and options.log ~= cfg.log then
         error("log.cfg: 'log' can't be set dynamically", 2)
+    end
+    if options.log ~= nil and (type(options.log) ~= 'string' or options.log:find('^|')
+        or options.log:find('^pipe:') or options.log:find('^syslog:')) then
+        error("log.cfg: 'log' expected a file", 2)
     end
     if options.format ~= nil and not FORMATS[options.format] then
         error("log.cfg: 'format' expected " .. FORMAT_NAMES, 2)
@@ -84,7 +115,18 @@ local function configure(_, options)
             error("log.cfg: 'level' " .. wrong, 2)
         end
         cfg.level = number
+        if changes_level ~= nil then
+            changes_level(number)
+        end
     end
+    if options.log ~= nil and not is_begun then
+        local opened, why = io.open((options.log:gsub('^file:', '')), 'a')
+        if opened == nil then
+            error("log.cfg: 'log' " .. why, 2)
+        end
+        file, cfg.log = opened, options.log
+    end
+    is_begun = true
     cfg.format = options.format or cfg.format
     say(LEVELS.debug, "log.cfg({log=%s,level=%s,nonblock=%s,format='%s'})", tostring(options.log),
         tostring(cfg.level), tostring(options.nonblock), tostring(cfg.format))
@@ -102,6 +144,23 @@ local log = {
     end,
     cfg = setmetatable({}, {
         __call = configure,
+        -- Options of the first `box.cfg`: what `log.cfg` has set counts unless they say otherwise.
+        before_box = function(options)
+            options.log = options.log or cfg.log
+            if options.log_level == nil and is_begun then
+                options.log_level = cfg.level
+            end
+        end,
+        -- `box.cfg` has taken these options; `on_level` is called when the level changes here.
+        after_box = function(options, on_level)
+            if file ~= nil then
+                file:close()
+                file = nil
+            end
+            is_begun, changes_level = true, on_level
+            cfg.log = options.log or cfg.log
+            cfg.level = level_number(options.log_level) or cfg.level
+        end,
         __index = cfg,
         __pairs = function()
             return pairs(cfg)

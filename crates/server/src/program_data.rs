@@ -163,6 +163,15 @@ impl Data for ProgramData {
         stated.map(|(old, new)| Stated { space, old, new })
     }
 
+    fn broadcast(&mut self, key: &[u8], value: &[u8], depends: u64) -> Result<(), Failed> {
+        let done = ladon_tarantool::broadcast(self.node.shared(), key, value, Lsn(depends));
+        done.map_err(|error| Failed {
+            code: error.code.0,
+            message: error.message,
+            class: "ClientError".to_owned(),
+        })
+    }
+
     fn has_session(&self, session: u64) -> bool {
         self.node.clients.find(session).is_some()
     }

@@ -20,7 +20,7 @@ const NO_SUCH_PROC: ErrorCode = ErrorCode(33);
 /// `ER_WAL_IO`.
 const WAL_IO: ErrorCode = ErrorCode(40);
 /// `ER_ACCESS_DENIED`.
-const ACCESS_DENIED: ErrorCode = ErrorCode(42);
+pub(crate) const ACCESS_DENIED: ErrorCode = ErrorCode(42);
 /// `ER_NO_SUCH_USER`.
 const NO_SUCH_USER: ErrorCode = ErrorCode(45);
 /// `ER_CREDS_MISMATCH`.

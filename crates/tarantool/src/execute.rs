@@ -78,6 +78,9 @@ pub fn execute(
     if let Err(Ended::Error(told)) = done {
         out.truncate(before);
         thread.local.stats.count_error(told.message.as_bytes());
+        if told.code == error::ACCESS_DENIED {
+            session.tell_of_denial(thread.node, &told.message);
+        }
         if header.request_type == request_type::AUTH {
             session.note_failed_login(thread.now_ms);
         }

@@ -43,4 +43,4 @@ pub use packet::Packet;
 pub use requests::{RequestFacts, compat_document};
 pub use savepoints::TupleBytes;
 pub use session::{GUEST_PACKET_BYTES_MAX, Session, Unfinished};
-pub use watch::schema_changed;
+pub use watch::{broadcast, schema_changed};

@@ -5,6 +5,9 @@
 //! the answer   Asked::answer, and the IO thread is told
 //! second run   the reply is made of the answer
 //! ```
+//!
+//! A program does not begin a request whose connection has too many answers to take: it gives it
+//! back ([`Given::Postponed`]), and the second run, which comes after those answers' own, asks again.
 
 use crate::access::Access;
 use crate::error;
@@ -13,48 +16,87 @@ use crate::statements::{Ended, Running};
 use ladon_engine::SpaceCell;
 use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, Call};
+use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::message::Message;
 use ladon_kernel::node::Node;
 use ladon_kernel::program::{Answer, Asker, Failed, Kind, Request, Returned};
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::shared::Shared;
+use ladon_kernel::untaken::{Counted, Untaken};
 use ladon_msgpack::write;
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{BoxError, Statement};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A request that the program has, and its answer.
 pub(crate) struct Asked {
-    answer: Mutex<Option<Answer>>,
+    given: Mutex<Option<Given>>,
     shared: Arc<Shared>,
+    untaken: Arc<Untaken>,
+    info: Arc<ClientInfo>,
     /// The connection: its number, its thread, its place there.
     client: (u64, usize, u32),
     /// The request's number, and the schema's version when it came.
     request: (u64, u64),
 }
 
+/// What has become of a request.
+enum Given {
+    /// Its answer, whose bytes are untaken while this is here.
+    Answer { answer: Answer, _untaken: Option<Counted> },
+    /// It was not begun.
+    Postponed,
+}
+
+/// Bytes of unread replies above which a client is pushed nothing.
+const UNREAD_BYTES_MAX: usize = 256 << 10;
+
 impl Asked {
     pub(crate) fn is_answered(&self) -> bool {
-        self.answer.lock().is_some()
+        self.given.lock().is_some()
+    }
+
+    fn give(&self, given: Given) {
+        *self.given.lock() = Some(given);
+        let (client, thread, slot) = self.client;
+        self.shared.threads[thread].leave(Message::ProgramAnswered { client, slot });
     }
 }
 
 impl Asker for Asked {
-    fn answer(&self, answer: Answer) {
-        *self.answer.lock() = Some(answer);
-        let (client, thread, slot) = self.client;
-        self.shared.threads[thread].leave(Message::ProgramAnswered { client, slot });
+    fn answer(&self, answer: Answer, counted: Option<Counted>) {
+        self.give(Given::Answer { answer, _untaken: counted });
     }
 
-    fn push(&self, value: &[u8], depends: u64) {
+    fn postpone(&self) {
+        self.give(Given::Postponed);
+    }
+
+    fn has_room(&self) -> bool {
+        self.untaken.has_room()
+    }
+
+    fn has_room_to_push(&self) -> bool {
+        self.has_room() && self.info.output_bytes.load(Relaxed) <= UNREAD_BYTES_MAX
+    }
+
+    fn count(&self, bytes: usize) -> Option<Counted> {
+        self.untaken.count(bytes)
+    }
+
+    fn push(&self, value: &[u8], depends: u64) -> bool {
         let mut bytes = Vec::new();
         // The program's machine has bounded the value.
-        if reply::chunk(&mut bytes, self.request, value).is_ok() {
-            let (client, thread, slot) = self.client;
-            let (bytes, depends) = (bytes.into(), Lsn(depends));
-            self.shared.threads[thread].send(Message::Deliver { client, slot, bytes, depends });
+        if reply::chunk(&mut bytes, self.request, value).is_err() {
+            return false;
         }
+        let Some(counted) = self.count(bytes.len()) else { return false };
+        let ((client, thread, slot), depends) = (self.client, Lsn(depends));
+        let pushed = Message::Pushed { client, slot, bytes, depends, counted };
+        self.shared.threads[thread].send(pushed);
+        true
     }
 
     fn thread(&self) -> usize {
@@ -67,9 +109,12 @@ impl Asker for Asked {
 }
 
 impl Session {
-    fn asked_by(&self, node: &Node, request: (u64, u64)) -> Arc<Asked> {
-        let (answer, shared) = (Mutex::new(None), Arc::clone(node.shared()));
-        Arc::new(Asked { answer, shared, client: self.client(), request })
+    fn asked_by(&mut self, node: &Node, request: (u64, u64)) -> Arc<Asked> {
+        let (given, shared) = (Mutex::new(None), Arc::clone(node.shared()));
+        let new = || Arc::new(Untaken::new(Arc::clone(&node.untaken_bytes)));
+        let untaken = Arc::clone(self.untaken.get_or_insert_with(new));
+        let info = Arc::clone(self.info());
+        Arc::new(Asked { given, shared, untaken, info, client: self.client(), request })
     }
 
     fn request(
@@ -110,18 +155,18 @@ impl Session {
     pub(crate) fn is_connected(&mut self) -> Result<bool, Failed> {
         self.awaited = None;
         let Some(asked) = self.connecting.take() else { return Ok(true) };
-        let answer = asked.answer.lock().clone();
-        match answer.map(|answer| answer.result) {
-            Some(Ok(_)) => return Ok(true),
-            Some(Err(failed)) => {
-                self.connecting = Some(asked);
-                return Err(failed);
+        let refused = match &*asked.given.lock() {
+            Some(Given::Answer { answer, .. }) => answer.result.as_ref().err().cloned(),
+            Some(Given::Postponed) => None,
+            None => {
+                self.awaited = Some(Arc::clone(&asked));
+                self.connecting = Some(Arc::clone(&asked));
+                return Ok(false);
             }
-            None => {}
-        }
-        self.awaited = Some(Arc::clone(&asked));
+        };
+        let Some(failed) = refused else { return Ok(true) };
         self.connecting = Some(asked);
-        Ok(false)
+        Err(failed)
     }
 
     /// The client has gone.
@@ -129,6 +174,22 @@ impl Session {
         let Some(program) = node.program.as_deref() else { return };
         if self.is_known || program.wants(Kind::Disconnect) {
             program.tell(self.request((Kind::Disconnect, b"", b""), (self.user(), 0), None));
+        }
+    }
+}
+
+impl Session {
+    /// The client was refused something. The program is told if it wants to know, and has not too much
+    /// to do.
+    #[cold]
+    pub(crate) fn tell_of_denial(&mut self, node: &Node, message: &str) {
+        let Some(program) = node.program.as_deref().filter(|it| it.wants(Kind::Denied)) else {
+            return;
+        };
+        if !self.is_of_program {
+            let what = (Kind::Denied, message.as_bytes(), &b""[..]);
+            // It has as much to do as it may have: it is not told of this one.
+            let _ = program.ask(self.request(what, (self.user(), 0), None));
         }
     }
 }
@@ -172,14 +233,18 @@ impl Running<'_, '_> {
         Err(Ended::Again(Flow::AwaitsProgram))
     }
 
-    /// The answer, if something was asked.
+    /// The answer, if something was asked and not given back.
     fn answer(&mut self) -> Result<Option<Answer>, Ended> {
         let Some(asked) = self.session.asked.take() else { return Ok(None) };
-        let Some(answer) = asked.answer.lock().take() else {
-            self.session.asked = Some(asked);
-            return Err(Ended::Again(Flow::AwaitsProgram));
-        };
-        Ok(Some(answer))
+        let given = asked.given.lock().take();
+        match given {
+            Some(Given::Answer { answer, .. }) => Ok(Some(answer)),
+            Some(Given::Postponed) => Ok(None),
+            None => {
+                self.session.asked = Some(asked);
+                Err(Ended::Again(Flow::AwaitsProgram))
+            }
+        }
     }
 
     /// AUTH. The program may refuse it, and is told as well if it failed.

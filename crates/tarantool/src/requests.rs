@@ -157,7 +157,8 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
 - **`CALL \"box.info\"`** has `version`, `package`, `id`, `ro`, `ro_reason`, `uuid`, `lsn`, `signature`, `vclock`, `status`,
   `uptime`, `pid`, `cluster`, `election`, `replication_anon`, in a cluster `replication` and `synchro`, and nothing of
   memory. A cluster's log has one position, whoever wrote: it stands under 1 in each `vclock`. Watchers of `box.status` and
-  `box.election` are told when they begin to watch, and not of later changes.
+  `box.election` are told when they begin to watch, and not of later changes; those of a key that a program broadcasts
+  (`box.broadcast`), of each value that is the last one when they ask.
 - **While the data is being loaded**, clients are greeted, and `PING` and `ID` are answered; all else gets `ER_LOADING`
   (116), as while Tarantool bootstraps. The connection goes on once the data is there.
 - **Users**: `chap-sha1` and `pap-sha256`. `--iproto-admin-password` sets the password of `admin`. Rights are Tarantool's:

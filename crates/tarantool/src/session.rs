@@ -12,6 +12,7 @@ use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::schema_watchers::WatchingClient;
 use ladon_kernel::node::Node;
 use ladon_kernel::statistics::failed_logins;
+use ladon_kernel::untaken::Untaken;
 use ladon_record::Lsn;
 use ladon_space::{BoxError, Space};
 use std::collections::HashSet;
@@ -41,6 +42,8 @@ pub struct Session {
     pub(crate) connecting: Option<Arc<Asked>>,
     /// The same, if the request that runs waits for it.
     pub(crate) awaited: Option<Arc<Asked>>,
+    /// What the program has made for it and it has not taken, if it has asked for anything.
+    pub(crate) untaken: Option<Arc<Untaken>>,
     /// The program may keep something of it.
     pub(crate) is_known: bool,
     /// It is the program's, which has no other to ask.
@@ -89,6 +92,7 @@ impl Session {
             calls_triggers: false,
             connecting: None,
             awaited: None,
+            untaken: None,
             is_known: false,
             is_of_program: false,
             preparing: None,
@@ -143,9 +147,20 @@ impl Session {
     /// The connection has ended: nothing is to be told to it.
     pub fn leave(&self, node: &Node) {
         self.tell_of_end(node);
-        if !self.watched.is_empty() {
-            node.schema_watchers.unwatch(self.info.id);
+        for key in &self.watched {
+            crate::watch::unwatch(node, key, self.info.id);
         }
+    }
+
+    /// Bytes that the program has made for it and it has not taken.
+    #[inline]
+    pub fn untaken_bytes(&self) -> usize {
+        self.untaken.as_ref().map_or(0, |untaken| untaken.bytes())
+    }
+
+    /// What is known of its client.
+    pub(crate) fn info(&self) -> &Arc<ClientInfo> {
+        &self.info
     }
 
     /// The client's address.

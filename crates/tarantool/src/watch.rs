@@ -1,8 +1,8 @@
 //! WATCH, UNWATCH and WATCH_ONCE: values that connectors want to hear of.
 //!
 //! A WATCH has no reply: the value comes as an event, at once. Who watches the same key again has
-//! taken note of the value, and is sent the next one. Of the keys that the server itself changes,
-//! only `box.schema` does change here; others are set by Lua, which there is none of.
+//! taken note of the value, and is sent the next one. Of the keys of the server itself (`box.`), only
+//! `box.schema` does change here; others are set by a program's `box.broadcast`.
 
 use crate::error;
 use crate::server_info;
@@ -22,6 +22,8 @@ const SCHEMA: &[u8] = b"box.schema";
 const KEYS_MAX: usize = 1_000;
 /// Length of a key.
 const KEY_BYTES_MAX: usize = 1_024;
+/// Length of a value that is broadcast: each client that watches it may leave one unread.
+const VALUE_BYTES_MAX: usize = 64 << 10;
 
 impl Running<'_, '_> {
     /// WATCH.
@@ -44,11 +46,19 @@ impl Running<'_, '_> {
             };
             self.depends = self.depends.max(depends);
             Some(schema_value(version))
-        } else if is_new {
+        } else if is_of_server(key) {
+            if !is_new {
+                // It will not change.
+                return Ok(());
+            }
             value_of(node, key, self.session.instance_uuid(node))
         } else {
-            // It will not change.
-            return Ok(());
+            let client = (self.session.client(), is_new);
+            let Some((value, depends)) = node.events.watch(key, client, self.sync) else {
+                return Ok(());
+            };
+            self.depends = self.depends.max(depends);
+            value.map(|value| value.to_vec())
         };
         let event = reply::event(out, self.sync, key, value.as_deref());
         event.map_err(|long| error::illegal(&long.to_string()))
@@ -56,10 +66,9 @@ impl Running<'_, '_> {
 
     /// UNWATCH.
     pub(crate) fn unwatch(&mut self, key: &[u8]) {
-        self.session.watched.remove(key);
-        if key == SCHEMA {
-            let (client, ..) = self.session.client();
-            self.thread.node.schema_watchers.unwatch(client);
+        let (client, ..) = self.session.client();
+        if self.session.watched.remove(key) {
+            unwatch(self.thread.node, key, client);
         }
     }
 
@@ -69,14 +78,56 @@ impl Running<'_, '_> {
         let value = if key == SCHEMA {
             self.depends = self.depends.max(node.schema_watchers.changed());
             Some(schema_value(node.keyspace.spaces.catalog().version))
-        } else {
+        } else if is_of_server(key) {
             value_of(node, key, self.session.instance_uuid(node))
+        } else {
+            let found = node.events.value(key);
+            self.depends = self.depends.max(found.as_ref().map_or(Lsn::ZERO, |it| it.1));
+            found.map(|(value, _)| value.to_vec())
         };
         let data = reply::begin_data(out, self.sync, self.schema_version);
         out.extend_from_slice(value.as_deref().unwrap_or_default());
         let count = u32::from(value.is_some());
         data.finish(out, count).map_err(|long| error::illegal(&long.to_string()))
     }
+}
+
+/// A client watches a key no longer.
+pub(crate) fn unwatch(node: &Node, key: &[u8], client: u64) {
+    if key == SCHEMA {
+        node.schema_watchers.unwatch(client);
+    } else if !is_of_server(key) {
+        node.events.unwatch(key, client);
+    }
+}
+
+/// Whether the server itself sets the values of a key.
+fn is_of_server(key: &[u8]) -> bool {
+    key.starts_with(b"box.")
+}
+
+/// Sets the value (MessagePack) of a key for all who watch it; they are told once the log has come as
+/// far as `depends`.
+///
+/// # Errors
+/// The key is the server's, or too long, or there are too many.
+pub fn broadcast(shared: &Shared, key: &[u8], value: &[u8], depends: Lsn) -> Result<(), BoxError> {
+    if is_of_server(key) {
+        return Err(error::illegal("keys that begin with 'box.' are the server's"));
+    }
+    if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
+        return Err(error::illegal("a key has 1024 bytes, and a value 64 KiB, at most"));
+    }
+    let event = |value: &[u8], sync| -> Arc<[u8]> {
+        let mut bytes = Vec::new();
+        let written = reply::event(&mut bytes, sync, key, Some(value));
+        written.expect("it is short");
+        bytes.into()
+    };
+    if shared.events.broadcast(&shared.threads, (key, value), depends, event) {
+        return Ok(());
+    }
+    Err(error::illegal("too many keys are broadcast"))
 }
 
 /// Tells who watches the definitions that they have changed, in the log at `depends`.

@@ -24,6 +24,9 @@ pub(super) const NATIVES: &[Native] = &[
     (c"upsert", upsert),
     (c"call", call),
     (c"execute", execute),
+    (c"prepare", prepare),
+    (c"watch_once", watch_once),
+    (c"broadcast", broadcast),
     (c"begin", begin),
     (c"commit", commit),
     (c"rollback", rollback),
@@ -394,6 +397,53 @@ unsafe extern "C-unwind" fn execute(state: State) -> c_int {
             Request::Execute(Execute { statement, bind: has_bind.then(|| it.get(0)) })
         });
         ask(state, context, [if has_bind { 2 } else { 0 }, 0, 0], request, Show::Body)
+    }
+}
+
+/// `prepare(sql or number) -> body`: that of the reply, MessagePack. A number is that of a statement
+/// which is to be forgotten.
+unsafe extern "C-unwind" fn prepare(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let id = (lua_type(state, 1) == LUA_TNUMBER).then(|| lua_tonumber(state, 1) as u64);
+        let request = request_of(|it: &Encoded| {
+            let statement = id.map_or(Statement::Text(it.text), Statement::Id);
+            Request::Prepare(Execute { statement, bind: None })
+        });
+        ask(state, context, [0; 3], request, Show::Body)
+    }
+}
+
+/// `watch_once(key) -> value or nothing`.
+unsafe extern "C-unwind" fn watch_once(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let request = request_of(|it: &Encoded| Request::WatchOnce(it.text));
+        ask(state, context, [0; 3], request, Show::Values)
+    }
+}
+
+/// `broadcast(key, value)`.
+unsafe extern "C-unwind" fn broadcast(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let done = (|| {
+            let encoded = Encoded::of(state, context, [2, 0, 0])?;
+            let depends = context.seat().depends;
+            let done = match &mut *context.data.borrow_mut() {
+                Some(data) => data.broadcast(encoded.text, encoded.get(0), depends),
+                None => Err(not_configured()),
+            };
+            context.give_buffer(encoded.buffer);
+            Ok::<_, Refused>(done?)
+        })();
+        match done {
+            Ok(()) => 0,
+            Err(refused) => raise(state, refused),
+        }
     }
 }
 

@@ -177,7 +177,7 @@ unsafe extern "C-unwind" fn client(state: State) -> c_int {
 }
 
 /// `push(value) -> boolean`: sends the client whose request the fiber serves a value ahead of the
-/// answer. False if it serves none.
+/// answer. False if it serves none, `nil` if the client has to read others first.
 unsafe extern "C-unwind" fn push(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
@@ -188,30 +188,34 @@ unsafe extern "C-unwind" fn push(state: State) -> c_int {
             lua_pushboolean(state, 0);
             return 1;
         };
+        if !asker.has_room_to_push() {
+            return 0;
+        }
         let mut value = context.take_buffer();
         let encoded = context.types.get().encode(state, 1, &mut value);
-        if encoded.is_ok() {
-            asker.push(&value, context.seat().depends);
-        }
+        let is_pushed = encoded.is_ok() && asker.push(&value, context.seat().depends);
         drop(asker);
         context.give_buffer(value);
         match encoded {
-            Ok(()) => {
+            Ok(()) if is_pushed => {
                 lua_pushboolean(state, 1);
                 1
             }
+            Ok(()) => raise_text(state, "there is no room for a value of this size".to_owned()),
             Err(ValueError(text)) => raise_text(state, text),
         }
     }
 }
 
-/// `want(event, boolean)`: whether the program is told when clients connect, log in or go.
+/// `want(event, boolean)`: whether the program is told when clients connect, log in, go or are denied
+/// something.
 unsafe extern "C-unwind" fn want(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let kind = match bytes(state, 1).unwrap_or_default() {
             b"connect" => Kind::Connect,
             b"auth" => Kind::Auth,
+            b"denied" => Kind::Denied,
             _ => Kind::Disconnect,
         };
         Context::of(state).inbox.want(kind, lua_toboolean(state, 2) != 0);

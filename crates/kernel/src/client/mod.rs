@@ -2,6 +2,7 @@
 
 pub mod clients;
 pub mod disconnect;
+pub mod events;
 pub mod item_watchers;
 pub mod line;
 pub mod monitored;

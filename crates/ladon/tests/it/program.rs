@@ -28,7 +28,7 @@ fn run(command: &mut Command, name: &str) -> Output {
     command.current_dir(dir.path()).stdin(Stdio::null()).output().expect("runs")
 }
 
-fn has_tarantool() -> bool {
+pub fn has_tarantool() -> bool {
     let version = Command::new("tarantool").arg("--version").output();
     version.is_ok_and(|it| String::from_utf8_lossy(&it.stdout).contains("Tarantool 2.6"))
 }
@@ -86,6 +86,11 @@ fn net_box_and_sockets_are_those_of_tarantool() {
 }
 
 #[test]
+fn lines_of_sockets_are_those_of_tarantool() {
+    check_transcript("lines");
+}
+
+#[test]
 fn modules_that_wait_are_those_of_tarantool() {
     check_transcript("modules");
 }
@@ -101,8 +106,29 @@ fn sql_from_lua_is_that_of_tarantool() {
     check_transcript("sql");
 }
 
+#[test]
+fn prepared_statements_are_those_of_tarantool() {
+    check_transcript("prepared");
+}
+
+#[test]
+fn denials_and_switched_off_triggers_are_those_of_tarantool() {
+    check_transcript("denials");
+}
+
+#[test]
+fn the_log_before_and_behind_box_cfg_is_that_of_tarantool() {
+    check_transcript("logs");
+}
+
+/// Tarantool has them since 2.10.
+#[test]
+fn what_is_broadcast_is_seen_here_and_by_clients() {
+    check_own_transcript("watch");
+}
+
 /// A program that serves clients; killed when dropped.
-struct Serving {
+pub struct Serving {
     process: Child,
     ports: Ports,
 }
@@ -112,7 +138,7 @@ impl Serving {
         Serving::start_program(dir, arguments, "transfers.lua")
     }
 
-    fn start_program(dir: &Path, arguments: &[&str], name: &str) -> Serving {
+    pub fn start_program(dir: &Path, arguments: &[&str], name: &str) -> Serving {
         let ports = Ports::take(2).expect("ports");
         let mut command = Command::new(LADON);
         command.arg("tarantool").args(arguments).arg(program(name));
@@ -128,7 +154,7 @@ impl Serving {
     }
 
     /// A client, once the program's functions are there.
-    fn client(&self) -> Iproto {
+    pub fn client(&self) -> Iproto {
         let mut client = Iproto::connect(self.ports.first());
         let began = Instant::now();
         while client.call("state", &[0x90]).is_err() {
@@ -150,7 +176,7 @@ fn pid(process: &Child) -> Pid {
     Pid::from_raw(process.id().cast_signed())
 }
 
-fn number(value: &[u8]) -> u64 {
+pub fn number(value: &[u8]) -> u64 {
     read_uint(&mut &*value).expect("a number")
 }
 
@@ -415,7 +441,7 @@ fn a_program_that_fails_says_so() {
         ("box.cfg{nosuch = 1}", 1, "unexpected option"),
         ("box.cfg{background = true}", 1, "background"),
         ("box.space.x:get(1)", 1, "Please call box.cfg{} first"),
-        ("box.cfg{} box.prepare()", 1, "box.prepare"),
+        ("box.cfg{} box.ctl.promote()", 1, "box.ctl.promote"),
     ] {
         std::fs::write(&file, text).expect("writes");
         let mut command = Command::new(LADON);

@@ -88,6 +88,8 @@ pub(crate) struct Connection {
     pub(crate) is_full_stranger: bool,
     /// Unread reply bytes, as last counted by its thread.
     pub(crate) counted_output: usize,
+    /// Bytes that a program has made for it and it has not taken, as last counted by its thread.
+    pub(crate) counted_untaken: usize,
     /// Bytes that arrived and were discarded, because none of its requests runs any more.
     pub(crate) discarded: usize,
     /// The backend was asked to pause reading.
@@ -128,6 +130,7 @@ impl Connection {
             held_back: false,
             is_full_stranger: false,
             counted_output: 0,
+            counted_untaken: 0,
             discarded: 0,
             receive_paused: false,
             had_turn: false,

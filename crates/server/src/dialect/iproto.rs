@@ -32,7 +32,7 @@ impl Iproto {
 
     pub(super) fn held(&self) -> Held {
         let bytes = self.set_aside.as_ref().map_or(0, |others| others.bytes());
-        Held { parsed: 0, arguments: bytes, memory: bytes }
+        Held { parsed: 0, arguments: bytes, memory: bytes + self.session.untaken_bytes() }
     }
 
     pub(super) fn leave(self, node: &Node) -> Vec<Garbage> {

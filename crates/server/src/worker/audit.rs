@@ -28,7 +28,7 @@ impl Worker {
             let all = self.connections.iter().flatten();
             let (count, unread_replies) = all.fold((0, 0), |(count, bytes), connection| {
                 self.assert_listed(connection);
-                (count + 1, bytes + connection.counted_output)
+                (count + 1, bytes + connection.counted_output + connection.counted_untaken)
             });
             assert_eq!(self.open, count, "open connections");
             assert_eq!(self.replies.bytes(), unread_replies, "unread replies of all connections");

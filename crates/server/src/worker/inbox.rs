@@ -32,6 +32,10 @@ impl Worker {
                 Message::Computed { client, slot, computed } => {
                     self.computed(client, slot, computed);
                 }
+                Message::Pushed { client, slot, bytes, depends, counted } => {
+                    self.deliver(client, slot, &bytes, depends);
+                    drop(counted);
+                }
                 Message::ProgramAnswered { client, slot } => self.program_answered(client, slot),
                 Message::Kill => self.close_killed(),
                 Message::Evict { client, slot } => self.close_evicted(client, slot),

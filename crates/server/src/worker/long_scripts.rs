@@ -198,7 +198,7 @@ impl Worker {
                 continue;
             }
             if self.replies.holds_back(connection) {
-                self.replies.hold_back(connection);
+                self.replies.hold_back(connection, self.now_ms);
                 continue;
             }
             if connection.dialect.resp().is_some_and(|resp| resp.again.is_some()) {

@@ -154,8 +154,7 @@ impl Worker {
             connection.replies.in_flight = 0;
             // Replies that the client has read must not hold back any connection, least of all
             // itself.
-            let unread_replies = connection.replies.unsent_bytes();
-            self.replies.count(connection, unread_replies);
+            self.replies.count(connection);
             Self::publish_output(connection);
             if connection.replies.output_bytes() != 0
                 || connection.held_back

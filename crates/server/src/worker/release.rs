@@ -147,8 +147,7 @@ impl Worker {
             // takes.
             connection.replies.put_output_by(|| buffers.take());
         }
-        let unread_replies = connection.replies.unsent_bytes();
-        self.replies.count(connection, unread_replies);
+        self.replies.count(connection);
         if self.replies.lets_go(connection) {
             self.queues.push(WaitsFor::Turn, connection);
         }

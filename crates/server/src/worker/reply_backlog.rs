@@ -7,9 +7,11 @@
 //! no further requests until it reads.
 //!
 //! The limit may be exceeded by one turn's replies of the thread, because replies are counted at
-//! the end of a turn. Once clients have read enough, all held-back connections continue together,
-//! in the next turn. That turn comes within a second, because a thread ticks at least that often:
-//! reading causes a turn, but a limit raised by another thread does not.
+//! the end of a turn. What a program has made for a connection and the connection has not taken
+//! counts as well (`ladon_kernel::untaken`), but does not hold back the connection itself, which
+//! takes it in its turns. Once clients have read enough, all held-back connections continue
+//! together, in the next turn. That turn comes within a second, because a thread ticks at least
+//! that often: reading causes a turn, but a limit raised by another thread does not.
 
 use crate::connection::Connection;
 use std::collections::BTreeSet;
@@ -18,22 +20,35 @@ use std::collections::BTreeSet;
 /// busy.
 const WINDOW_BYTES: usize = 256 << 10;
 
+/// The log says at most this often that a thread holds back a client.
+const TELLS_EVERY_MS: u64 = 1_000;
+
 /// A thread's unread replies.
 #[derive(Debug, Default)]
 pub(super) struct ReplyBacklog {
     bytes: usize,
     /// This thread's share of `client-reply-backlog`; 0 for no limit.
     pub(super) limit_bytes: usize,
+    /// When the log last said that one is held back, Unix milliseconds.
+    told_ms: u64,
     /// Connections that run nothing until replies are read.
     held_back: BTreeSet<u32>,
 }
 
 impl ReplyBacklog {
-    /// Counts the connection's present unread replies.
+    /// Counts the connection's present unread replies, and what it has not taken.
     #[inline]
-    pub(super) fn count(&mut self, connection: &mut Connection, bytes: usize) {
-        self.bytes = self.bytes + bytes - connection.counted_output;
-        connection.counted_output = bytes;
+    pub(super) fn count(&mut self, connection: &mut Connection) {
+        let untaken = connection.dialect.iproto().map_or(0, |it| it.session.untaken_bytes());
+        self.set(connection, connection.replies.unsent_bytes(), untaken);
+    }
+
+    #[inline]
+    fn set(&mut self, connection: &mut Connection, output: usize, untaken: usize) {
+        let before = connection.counted_output + connection.counted_untaken;
+        self.bytes = self.bytes + output + untaken - before;
+        connection.counted_output = output;
+        connection.counted_untaken = untaken;
     }
 
     /// Whether the connection may not run a request now.
@@ -68,16 +83,21 @@ impl ReplyBacklog {
 
     /// Holds back a connection that has requests.
     #[cold]
-    pub(super) fn hold_back(&mut self, connection: &mut Connection) {
-        if !connection.held_back {
+    pub(super) fn hold_back(&mut self, connection: &mut Connection, now_ms: u64) {
+        if connection.held_back {
+            return;
+        }
+        connection.held_back = true;
+        self.held_back.insert(connection.conn.slot);
+        // A client that reads slowly is held back and let go many times a second.
+        if now_ms.abs_diff(self.told_ms) >= TELLS_EVERY_MS {
+            self.told_ms = now_ms;
             tracing::warn!(
                 "client id={} is held back: it has {} bytes of replies to read, and those of all \
                  clients are over client-reply-backlog",
                 connection.session.info.id,
                 connection.counted_output
             );
-            connection.held_back = true;
-            self.held_back.insert(connection.conn.slot);
         }
     }
 
@@ -94,7 +114,7 @@ impl ReplyBacklog {
 
     /// Removes a closed connection.
     pub(super) fn forget(&mut self, connection: &mut Connection) {
-        self.count(connection, 0);
+        self.set(connection, 0, 0);
         self.held_back.remove(&connection.conn.slot);
     }
 }

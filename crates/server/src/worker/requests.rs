@@ -93,7 +93,7 @@ impl Worker {
                 if std::mem::take(&mut connection.postponed) {
                     connection.session.info.postponed.store(false, Release);
                 }
-                self.replies.hold_back(connection);
+                self.replies.hold_back(connection, self.now_ms);
                 continue;
             }
             if !connection.session.authenticated

@@ -25,6 +25,12 @@ impl Worker {
             if !connection.is_runnable() {
                 return;
             }
+            self.replies.count(connection);
+            if self.replies.holds_back(connection) {
+                // It is held back when its turn comes.
+                self.queues.push(WaitsFor::Turn, connection);
+                return;
+            }
             let at = connection.consumed;
             let Some(others) = set_aside_of(&mut connection.dialect) else { return };
             others.had_turn = true;

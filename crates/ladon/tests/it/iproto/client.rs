@@ -4,6 +4,7 @@ use ladon_iproto::auth::{self, Credentials};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::greeting::{self, GREETING_BYTES, SALT_BYTES};
 use ladon_iproto::request::{Auth, Call, Delete, IndexRef, Put, Select, SpaceRef, Update};
+use ladon_iproto::request_type::CHUNK;
 use ladon_iproto::{Progress, Request, frame};
 use ladon_msgpack::{Value, read, write};
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ pub struct Iproto {
     pub came: Vec<u64>,
     /// Of the last reply.
     position: Option<Vec<u8>>,
+    /// Values that were sent ahead of answers.
+    pub pushed: u64,
     /// Of the last reply: the schema's version.
     pub schema_version: u64,
 }
@@ -63,6 +66,7 @@ impl Iproto {
             early: BTreeMap::new(),
             came: Vec::new(),
             position: None,
+            pushed: 0,
             schema_version: 0,
         }
     }
@@ -230,7 +234,12 @@ impl Iproto {
             let (start, end) = self.next_packet()?;
             let packet = self.unread[start..end].to_vec();
             self.unread.drain(..end);
-            let came = Reply::decode(&packet).expect("a reply").header.sync;
+            let header = Reply::decode(&packet).expect("a reply").header;
+            if header.request_type == CHUNK {
+                self.pushed += 1;
+                continue;
+            }
+            let came = header.sync;
             assert!(came <= self.sync, "a reply to what was asked");
             self.came.push(came);
             assert!(self.early.insert(came, packet).is_none(), "one reply to each request");

@@ -75,4 +75,16 @@ for i = 1, 500 do
 end
 while left > 0 do fiber.sleep(0.001) end
 print(sum)
+
+-- What is over cannot be woken, but it can be joined.
+local over = fiber.create(function() end)
+print(over:status(), pcall(over.cancel, over))
+print(pcall(over.wakeup, over))
+print(pcall(fiber.kill, 12345))
+local joined = fiber.new(function() return 'joined' end)
+joined:set_joinable(true)
+fiber.yield()
+print(pcall(joined.cancel, joined))
+print(joined:join())
+print(pcall(joined.cancel, joined))
 os.exit(0)

@@ -126,4 +126,13 @@ box.session.su('guest')
 s:insert{72}
 box.commit()
 print(s:get(72))
+
+-- The place of a text that is raised.
+local function raises(...)
+    local text = select(2, pcall(...))
+    print((tostring(text):gsub('^.*/', '')))
+end
+raises(function() local done = box.atomic(function() error('a text', 0) end) return done end)
+raises(function() local done = box.atomic(function() error('a text') end) return done end)
+raises(function() local done = box.atomic(function() box.error({code = 7, reason = 'an error'}) end) return done end)
 os.exit(0)
