@@ -353,7 +353,7 @@ impl Changing {
     /// Visits the tuples that a query finds.
     fn each(&self, run: &Run<'_>, core: &Core, visit: &mut Visit<'_>) -> Result<(), Error> {
         run.each_joined(core, None, &mut |env| {
-            if let Some(Slot::Tuple(tuple)) = env.slots.first() {
+            if let Some(tuple) = env.slots.first().and_then(Slot::tuple) {
                 run.budget.take(tuple.bytes().len() * 2 + 64)?;
                 visit(tuple.bytes(), env)?;
             }
@@ -512,6 +512,11 @@ impl Changes {
     /// Whether nothing is to be changed.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// Whether there is one write at most.
+    pub fn write_once(&self) -> bool {
+        self.rows.len() <= 1 && self.on_conflict != OnConflict::Replace
     }
 
     /// Writes the changes. If it fails, the caller takes back what was written, unless the error

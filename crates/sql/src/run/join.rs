@@ -1,40 +1,45 @@
 //! Joins: nested loops in the planned order, by indexes and hashes where there are some.
 
-use super::index::{Bounded, KeyPart, Side, key_part};
+use super::index::{Bounded, KeyPart, Reached, Side, key_part};
 use super::keep::{Kept, RowHash, canonical};
-use super::{Env, Row, Run, Slot};
+use super::{Env, Row, Run, Seen, Slot};
 use crate::error::{self, Error};
 use crate::operators::order;
 use crate::tree::{Access, Core, Ex, Source, Step};
 use crate::value::Value;
-use ladon_space::{FieldType, IteratorType, Selection, Space};
-use std::collections::HashMap;
+use ladon_space::{FieldType, IteratorType, Selection, Space, Tuple};
+use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 
 /// Takes what the tables show. Says whether to go on.
-type Joined<'j> = dyn FnMut(&[Slot]) -> Result<bool, Error> + 'j;
+pub(super) type Joined<'j, 'r> = dyn FnMut(&[Slot<'r>]) -> Result<bool, Error> + 'j;
+
+/// What the tables of a join show; most joins have few.
+pub(super) type Slots<'r> = SmallVec<[Slot<'r>; 4]>;
 
 /// Rows of one table.
 enum Rows<'s> {
+    One(Option<&'s Tuple>),
     All(Selection<'s>),
-    Bounded(Bounded<'s>),
+    Bounded(Box<Bounded<'s>>),
     /// One selection after the other.
     Keys(std::vec::IntoIter<Selection<'s>>, Option<Selection<'s>>),
     Made(Rc<Vec<Row>>, usize),
-    Hashed(RowHash, Vec<u8>, usize),
-    None,
+    Hashed(Rc<RowHash<'s>>, Option<u32>),
 }
 
-impl Iterator for Rows<'_> {
-    type Item = Slot;
+impl<'s> Iterator for Rows<'s> {
+    type Item = Slot<'s>;
 
-    fn next(&mut self) -> Option<Slot> {
+    #[inline]
+    fn next(&mut self) -> Option<Slot<'s>> {
         match self {
-            Rows::All(selection) => selection.next().map(|tuple| Slot::Tuple(tuple.clone())),
+            Rows::One(tuple) => tuple.take().map(Slot::Tuple),
+            Rows::All(selection) => selection.next().map(Slot::Tuple),
             Rows::Bounded(bounded) => bounded.next(),
             Rows::Keys(rest, current) => loop {
                 if let Some(tuple) = current.as_mut().and_then(Iterator::next) {
-                    return Some(Slot::Tuple(tuple.clone()));
+                    return Some(Slot::Tuple(tuple));
                 }
                 *current = Some(rest.next()?);
             },
@@ -42,11 +47,11 @@ impl Iterator for Rows<'_> {
                 *at += 1;
                 rows.get(*at - 1).map(|row| Slot::Row(Row::clone(row)))
             }
-            Rows::Hashed(hash, key, at) => {
-                *at += 1;
-                hash.get(key)?.get(*at - 1).cloned()
+            Rows::Hashed(hash, place) => {
+                let (row, next) = hash.row((*place)?)?;
+                *place = next;
+                Some(row)
             }
-            Rows::None => None,
         }
     }
 }
@@ -57,9 +62,9 @@ impl<'r> Run<'r> {
         &self,
         core: &Core,
         at: usize,
-        slots: &mut Vec<Slot>,
+        slots: &mut Slots<'r>,
         outer: Option<&Env<'_>>,
-        sink: &mut Joined<'_>,
+        sink: &mut Joined<'_, 'r>,
     ) -> Result<bool, Error> {
         let Some(step) = core.steps.get(at) else { return sink(slots) };
         let mut is_matched = false;
@@ -93,7 +98,7 @@ impl<'r> Run<'r> {
         &self,
         core: &Core,
         step: &Step,
-        slots: &[Slot],
+        slots: &[Slot<'r>],
         outer: Option<&Env<'_>>,
     ) -> Result<Rows<'r>, Error> {
         let env = Env { slots, aggregates: &[], outer };
@@ -103,20 +108,21 @@ impl<'r> Run<'r> {
                 let hash = self.hash(source, (own, *place), step.slot, slots.len(), &env)?;
                 let mut key = Vec::new();
                 for ex in known {
-                    let value = self.eval(ex, &env)?;
-                    if value.is_null() {
-                        return Ok(Rows::None);
+                    match self.see(ex, &env)? {
+                        Seen::Null => return Ok(Rows::One(None)),
+                        value => join_key(value, &mut key),
                     }
-                    canonical(&as_number(value), 0, &mut key);
                 }
-                Ok(Rows::Hashed(hash, key, 0))
+                let first = hash.first(&key);
+                Ok(Rows::Hashed(hash, first))
             }
             Access::Index(access) => {
                 let Source::Table(id) = source else { return self.all(source, &env) };
                 match self.bounded(self.space(*id)?, access, &env)? {
-                    Some(Some(bounded)) => Ok(Rows::Bounded(bounded)),
-                    Some(None) => Ok(Rows::None),
-                    None => self.all(source, &env),
+                    Reached::Nothing => Ok(Rows::One(None)),
+                    Reached::One(found) => Ok(Rows::One(found)),
+                    Reached::Bounded(bounded) => Ok(Rows::Bounded(bounded)),
+                    Reached::Unusable => self.all(source, &env),
                 }
             }
             Access::Keys { index, kind, list } => {
@@ -135,7 +141,7 @@ impl<'r> Run<'r> {
             Source::Table(id) => {
                 let space = self.space(*id)?;
                 if space.index(0).is_none() {
-                    return Ok(Rows::None);
+                    return Ok(Rows::One(None));
                 }
                 Rows::All(space.select(0, IteratorType::All, &[0x90], 0, u64::MAX, None)?)
             }
@@ -143,7 +149,7 @@ impl<'r> Run<'r> {
             Source::Recursive(recursion) => Rows::Made(self.recursion(recursion, env)?, 0),
             Source::LastRound(place) => match self.kept(*place) {
                 Kept::Rows(rows) => Rows::Made(rows, 0),
-                _ => Rows::None,
+                _ => Rows::One(None),
             },
         })
     }
@@ -182,26 +188,26 @@ impl<'r> Run<'r> {
         slot: usize,
         count: usize,
         env: &Env<'_>,
-    ) -> Result<RowHash, Error> {
+    ) -> Result<Rc<RowHash<'r>>, Error> {
         if let Kept::Hash(hash) = self.kept(place) {
             return Ok(hash);
         }
-        let mut hash: HashMap<Vec<u8>, Vec<Slot>> = HashMap::new();
-        let mut slots = vec![Slot::Nothing; count];
+        let mut hash = RowHash::default();
+        let mut slots: Slots<'r> = smallvec![Slot::Nothing; count];
+        let mut key = Vec::new();
         'rows: for row in self.all(source, env)? {
             self.budget.step()?;
             slots[slot] = row.clone();
             let own_env = Env { slots: &slots, aggregates: &[], outer: env.outer };
-            let mut key = Vec::new();
+            key.clear();
             for ex in own {
-                let value = self.eval(ex, &own_env)?;
-                if value.is_null() {
-                    continue 'rows;
+                match self.see(ex, &own_env)? {
+                    Seen::Null => continue 'rows,
+                    value => join_key(value, &mut key),
                 }
-                canonical(&as_number(value), 0, &mut key);
             }
-            self.budget.take(key.len() + 96)?;
-            hash.entry(key).or_default().push(row);
+            self.budget.take(RowHash::ROW_BYTES)?;
+            hash.add(&key, row);
         }
         let hash = Rc::new(hash);
         if is_fixed(source) {
@@ -220,11 +226,11 @@ fn is_fixed(source: &Source) -> bool {
     }
 }
 
-/// A text that is a number equals the number where it is compared with one; what does not is sorted
-/// out when the condition itself is looked at.
-fn as_number(value: Value) -> Value {
-    match &value {
-        Value::Str(text) => crate::value::parse_number(text).unwrap_or(value),
-        _ => value,
+/// Appends what a value is joined by. A text that is a number equals the number where it is
+/// compared with one; what does not is sorted out when the condition itself is looked at.
+fn join_key(value: Seen<'_>, key: &mut Vec<u8>) {
+    match value.text().and_then(crate::value::parse_number) {
+        Some(number) => canonical(&number, 0, key),
+        None => value.canonical(0, key),
     }
 }
