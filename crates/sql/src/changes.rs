@@ -67,6 +67,9 @@ pub trait Writer {
     /// # Errors
     /// If the user may not read it.
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, Error>;
+
+    /// Whether foreign keys name tuples of a space.
+    fn is_named(&mut self, space: u32) -> bool;
 }
 
 /// Why a statement has ended before its end, and what is to be done with what it has changed.
@@ -516,7 +519,12 @@ impl Changes {
 
     /// Whether there is one write at most.
     pub fn write_once(&self) -> bool {
-        self.rows.len() <= 1 && self.on_conflict != OnConflict::Replace
+        let is_one = match &self.rows[..] {
+            [] => true,
+            [Change::Update(key, _, new)] => !self.moves(key, new),
+            rows => rows.len() == 1,
+        };
+        is_one && self.on_conflict != OnConflict::Replace
     }
 
     /// Writes the changes. If it fails, the caller takes back what was written, unless the error
@@ -574,6 +582,11 @@ impl Changes {
                 }
                 written
             }
+            Change::Update(key, _, new) if self.moves(key, new) => {
+                let written = self.apply_move((key, new), writer)?;
+                done.count += u64::from(written.new.is_some());
+                written
+            }
             Change::Update(key, operations, new) => {
                 if self.on_conflict == OnConflict::Replace {
                     self.make_room(new, Some(key), writer)?;
@@ -589,6 +602,44 @@ impl Changes {
                 written
             }
         })
+    }
+
+    /// Whether a row gets another primary key.
+    fn moves(&self, key: &[u8], new: &[u8]) -> bool {
+        let own = self.table.indexes.first().and_then(|primary| unique_key(primary, new));
+        own.is_some_and(|own| own != key)
+    }
+
+    /// Writes a row with another primary key: the row before leaves.
+    fn apply_move(
+        &self,
+        (key, new): (&[u8], &[u8]),
+        writer: &mut dyn Writer,
+    ) -> Result<Written, Error> {
+        let space = self.table.id;
+        if writer.is_named(space) {
+            let what = "a new primary key of a row of a table that foreign keys name";
+            return Err(error::unsupported(what));
+        }
+        let Some(primary) = self.table.indexes.first() else { return Ok(Written::default()) };
+        let place = unique_key(primary, new).unwrap_or_default();
+        if self.on_conflict == OnConflict::Replace {
+            self.make_room(new, Some(key), writer)?;
+            writer.write(space, Statement::Delete { index: 0, key: &place })?;
+        } else if writer.find(space, 0, &place)?.is_some() {
+            let (index, table) = (&primary.name, &self.table.name);
+            let message = format!("Duplicate key exists in unique index '{index}' in space '{table}'");
+            return Err(error::make(TUPLE_FOUND, message));
+        }
+        let left = writer.write(space, Statement::Delete { index: 0, key })?;
+        let Some(old) = &left.old else { return Ok(Written::default()) };
+        match writer.write(space, Statement::Insert(new)) {
+            Ok(written) => Ok(Written { new: written.new, ..left }),
+            Err(error) => {
+                writer.write(space, Statement::Insert(old.bytes()))?;
+                Err(error)
+            }
+        }
     }
 
     /// Deletes rows, other than the one with the key `own`, that have a new row's keys in unique
@@ -634,16 +685,6 @@ impl Changes {
         const FOREIGN_KEYS: [u32; 3] = [238, 239, 240];
         if FOREIGN_KEYS.contains(&error.code.0) {
             return error::execute("FOREIGN KEY constraint failed");
-        }
-        const CANT_UPDATE_PRIMARY_KEY: u32 = 94;
-        if error.code.0 == CANT_UPDATE_PRIMARY_KEY
-            && let Some(primary) = self.table.indexes.first()
-        {
-            let message = format!(
-                "Attempt to modify a tuple field which is part of index '{}' in space '{}'",
-                primary.name, self.table.name
-            );
-            return error::make(error.code, message);
         }
         told_of_duplicate(error)
     }

@@ -1,6 +1,6 @@
 //! CHECK and FOREIGN KEY: options of a space in its tuple of `_space`.
 
-use crate::ast::{CreateTable, ForeignDef, KeyDef};
+use crate::ast::{CreateTable, ForeignAction, ForeignDef, KeyDef};
 use crate::catalog::Table;
 use crate::checks;
 use crate::definition::{
@@ -78,8 +78,11 @@ fn foreign_key(
     }
     let unknown =
         |column: &str| refused(&format!("unknown column {column} in foreign key definition"));
+    let actions = [("on_delete", key.on_delete), ("on_update", key.on_update)];
+    let actions = actions.into_iter().filter(|(_, action)| *action != ForeignAction::None);
     write::str(options, name.as_bytes());
-    write::map(options, 2);
+    write::map(options, 2 + actions.clone().count() as u32);
+    actions.for_each(|(option, action)| text(options, option, action.name()));
     write::str(options, b"space");
     write::uint(options, parent.as_ref().map_or(0, |parent| parent.id).into());
     write::str(options, b"field");

@@ -7,13 +7,14 @@ use crate::constraints::{
 };
 use crate::define_trigger;
 use crate::definition::{
-    Definition, Definitions, Named, Schema, existing, numbers, one, text, with_field,
+    Definition, Definitions, Named, Schema, existing, numbers, one, option_of, text, with_field,
 };
 use crate::error::{self, Error};
 use crate::prepared::{Definable, Prepared};
 use crate::view_tables;
 use ladon_msgpack::write;
 use ladon_space::FieldType;
+use ladon_space::fields::Fields;
 use ladon_system_spaces::{INDEX, SEQUENCE, SEQUENCE_DATA, SPACE, SPACE_SEQUENCE, TRUNCATE};
 
 impl Definable<'_> {
@@ -48,6 +49,7 @@ impl Definable<'_> {
             Statement::AddCheck { table, name, text } => {
                 add_check(&*existing(schema, table)?, (name, text))
             }
+            Statement::AddColumn(table) => add_column(table, schema),
             Statement::AddForeign { table, foreign } => {
                 let table = existing(schema, table)?;
                 add_foreign(&table, foreign, schema)
@@ -337,6 +339,48 @@ fn autoincrement(
         Definition::Insert { space: SEQUENCE, tuple: sequence, key: numbers(&[id]) },
         Definition::Insert { space: SPACE_SEQUENCE, tuple: filler, key: numbers(&[space]) },
     ]
+}
+
+/// ALTER TABLE .. ADD COLUMN: a field of the format. Rows that there are do not have it, and show
+/// null: so their number of fields is free from then on.
+fn add_column(added: &CreateTable, schema: &mut dyn Schema) -> Result<Definitions, Error> {
+    const COUNT: usize = 4;
+    const FORMAT: usize = 6;
+    let table = existing(schema, &added.name)?;
+    if table.view.is_some() {
+        let message = format!("Can't modify space '{}': space is a view", table.name);
+        return Err(error::make(error::ALTER_SPACE, message));
+    }
+    let Some(column) = added.columns.first() else { return Ok(Definitions::default()) };
+    if table.column(&column.name).is_some() {
+        let message = format!("Space field '{}' is duplicate", column.name);
+        return Err(error::make(ladon_space::ErrorCode(149), message));
+    }
+    let checks = option_of(&table.definition, "sql_checks");
+    let collation = match &column.collation {
+        Some(_) if checks.is_some() => return Err(error::unsupported("CHECK in a table with COLLATE")),
+        Some(name) => collation(schema, name)?,
+        None => 0,
+    };
+    check_default(&table.name, column)?;
+    let fields = format(&[Named {
+        name: &column.name,
+        kind: column.kind,
+        is_nullable: column.is_nullable.unwrap_or(true),
+        collation,
+        default: column.default.as_ref().map(|(_, text)| &text[..]),
+    }]);
+    let known = Fields::of(&table.definition).nth(FORMAT).unwrap_or(&[0x90]);
+    let mut all = Vec::new();
+    write::array(&mut all, Fields::of(known).count() as u32 + 1);
+    for field in Fields::of(known).chain(Fields::of(&fields)) {
+        all.extend_from_slice(field);
+    }
+    let mut count = Vec::new();
+    let exact = if schema.is_empty(table.id) { table.columns.len() as u64 + 1 } else { 0 };
+    write::uint(&mut count, exact);
+    let tuple = with_field(&with_field(&table.definition, FORMAT, &all), COUNT, &count);
+    Ok(one(Definition::Replace { space: SPACE, tuple }, 0))
 }
 
 /// Names, with a number behind those that were there before.

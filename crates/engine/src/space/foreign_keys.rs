@@ -69,6 +69,11 @@ impl Links {
         self.linked.get(&id).map(Vec::as_slice)
     }
 
+    /// Whether a foreign key names it, of its own tuples as well.
+    pub(super) fn is_named_at_all(&self, id: SpaceId) -> bool {
+        self.parents.values().any(|parents| parents.contains(&id))
+    }
+
     /// Whether the foreign key of another space names it.
     pub(super) fn is_named(&self, id: SpaceId) -> bool {
         self.parents.iter().any(|(child, parents)| *child != id && parents.contains(&id))

@@ -290,6 +290,9 @@ fn of_space<T>(
 
 /// Locks one more system space, which has a higher number than those that are held.
 fn lock_system<'a>(tx: &mut SpaceTx<'a>, id: SpaceId) -> Result<(), BoxError> {
+    if tx.held(id).is_some() {
+        return Ok(());
+    }
     let cell = tx.catalog().get(id).ok_or_else(|| no_such_space(id))?;
     tx.lock_also(cell);
     Ok(())

@@ -67,6 +67,10 @@ impl Schema for Memory {
         1
     }
 
+    fn is_empty(&mut self, space: u32) -> bool {
+        self.space(space).is_empty()
+    }
+
     fn sequence_of(&mut self, _: u32) -> Option<u32> {
         None
     }
@@ -80,6 +84,10 @@ impl Writer for Memory {
 
     fn copy(&mut self, space: u32) -> Result<Space, BoxError> {
         Ok(self.space(space).clone())
+    }
+
+    fn is_named(&mut self, _: u32) -> bool {
+        false
     }
 
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {

@@ -154,6 +154,11 @@ impl Schema for Seen<'_, '_, '_> {
         found
     }
 
+    fn is_empty(&mut self, space: u32) -> bool {
+        let (is_empty, _) = self.0.catalog.read(space, |space| Ok(space.is_empty()));
+        is_empty.unwrap_or(false)
+    }
+
     fn owner(&mut self) -> u32 {
         self.0.session.user()
     }

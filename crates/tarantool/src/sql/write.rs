@@ -62,6 +62,7 @@ struct Locked<'l, 'a> {
     tx: &'l mut SpaceTx<'a>,
     rights: &'l Rights,
     filler: Option<(SpaceSequence, &'l SequenceDef)>,
+    is_named: bool,
 }
 
 impl Writer for Locked<'_, '_> {
@@ -79,6 +80,10 @@ impl Writer for Locked<'_, '_> {
         let seen = self.tx.space(space);
         check_read(self.rights, space, seen)?;
         Ok(seen.clone())
+    }
+
+    fn is_named(&mut self, _: u32) -> bool {
+        self.is_named
     }
 
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
@@ -99,6 +104,10 @@ impl Writer for InStream<'_, '_, '_> {
     fn copy(&mut self, space: u32) -> Result<Space, BoxError> {
         let mut copies = self.0.copies(&[space])?;
         copies.pop().ok_or_else(|| error::illegal("a space is gone"))
+    }
+
+    fn is_named(&mut self, space: u32) -> bool {
+        self.0.catalog.names(space)
     }
 
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
@@ -156,6 +165,10 @@ impl Writer for OnCopies<'_, '_, '_> {
         Ok(copy)
     }
 
+    fn is_named(&mut self, space: u32) -> bool {
+        self.running.catalog.names(space)
+    }
+
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
         let found = self.seen(space)?.get(index, key);
         self.transaction.note_selected(space, selected(index, key))?;
@@ -173,6 +186,10 @@ impl Writer for OnSettings<'_, '_, '_> {
 
     fn copy(&mut self, _: u32) -> Result<Space, BoxError> {
         self.0.read_settings(|space| Ok(space.clone()))
+    }
+
+    fn is_named(&mut self, _: u32) -> bool {
+        false
     }
 
     fn find(&mut self, _: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
@@ -251,7 +268,8 @@ impl Running<'_, '_> {
         let found = computed_in(&mut tx, prepared, &rights, values, session);
         let found = found.map_err(Stop::from).and_then(|changes| match changes {
             Some(changes) => {
-                let mut writer = Locked { tx: &mut tx, rights: &rights, filler };
+                let is_named = self.catalog.names(target);
+                let mut writer = Locked { tx: &mut tx, rights: &rights, filler, is_named };
                 changes.apply(&mut writer).map(Some)
             }
             None => Ok(None),
