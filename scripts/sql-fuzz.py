@@ -61,11 +61,9 @@ def explained(text, theirs, ours):
         return "a value that cannot be computed is an error only where it is needed"
     if theirs.error and theirs.error[0] in TEMPORARY and ours.error is None:
         return "2.6 refuses a value that is not of the type which it takes the column for"
-    if "TYPEOF(" in text and ours.rows is not None:
-        return "TYPEOF"
     if " OR IGNORE" in text and ours.error is None and theirs.error is None:
         return OR_IGNORE
-    if "IS NOT NULL" in text and theirs.rows is not None and ours.rows is not None:
+    if "IS NOT NULL" in text and theirs.error is None and ours.error is None:
         return "2.6 loses rows by IS NOT NULL"
     same = (theirs.error, theirs.count, theirs.ids) == (ours.error, ours.count, ours.ids)
     if same and theirs.rows is not None and sorted(theirs.rows) == sorted(ours.rows):
@@ -188,7 +186,7 @@ class Maker:
 
     def __init__(self, seed):
         self.random = random.Random(seed)
-        self.tables = []
+        self.tables, self.has_trigger = [], False
         # Whether SQLite means the same by what is made.
         self.is_common = self.random.random() < 0.3
         # Whether operators get what they do not take.
@@ -262,6 +260,7 @@ class Maker:
             yield f"CREATE {unique}INDEX i{at} ON {name} ({', '.join(column for column, _ in of)})"
 
     def trigger(self):
+        self.has_trigger = True
         table, other = self.random.choice(self.tables), self.random.choice(self.tables)
         event = self.any("INSERT", "UPDATE", "DELETE")
         row = "OLD" if event == "DELETE" else "NEW"
@@ -303,7 +302,7 @@ class Maker:
             made = [f"({inner('TEXT')} || {inner('TEXT')})", f"SUBSTR({inner('TEXT')}, {self.random.randint(1, 3)})"]
             if not self.is_common:
                 made += [f"UPPER({inner('TEXT')})", f"CAST({inner('INT')} AS TEXT)", f"REPLACE({inner('TEXT')}, 'a', 'b')",
-                         f"TRIM({inner('TEXT')})", f"LOWER({inner('TEXT')})", f"TYPEOF({inner(self.any('INT', 'TEXT'))})"]
+                         f"TRIM({inner('TEXT')})", f"LOWER({inner('TEXT')})"]
             return self.random.choice(made)
         if kind in ("INT", "DOUBLE", "NUMBER", "UNSIGNED"):
             made = [f"({inner(kind)} {self.any('+', '-', '*')} {inner(kind)})", f"(- {inner(kind)})", f"ABS({inner(kind)})"]
@@ -367,7 +366,9 @@ class Maker:
             names = [first] if column == first else [first, column]
             values = [self.literal(of)] if column == first else [self.literal(of), self.literal(kind)]
             return f"{how} INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(values)})", (), True, True
-        rows = ", ".join(f"({self.values(table)})" for _ in range(self.random.choice([1, 1, 1, 2, 3])))
+        # In which order 2.6 inserts several rows that fire triggers is another matter.
+        count = 1 if self.has_trigger else self.random.choice([1, 1, 1, 2, 3])
+        rows = ", ".join(f"({self.values(table)})" for _ in range(count))
         return f"{how} INTO {table.name} VALUES {rows}", (), True, True
 
     def update(self):

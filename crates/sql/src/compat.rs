@@ -81,15 +81,15 @@ stored as they are; they have no literals, casts or arithmetic.
   all of them in one transaction, one record of the log: after a crash there is the whole table or nothing of it.
 - **An added column** is not in the rows that there are: they show null in it, whatever its default. `NOT NULL` is for
   empty tables.
-- **Foreign keys** are those of 2.11: options of the space, not tuples of `_fk_constraint`. Their actions (`on_delete`,
+- **Foreign keys** are those of 2.11: options of the space, not tuples of `_fk_constraint`. Who
+  names a row that leaves is found by an index over the key's columns; SQL makes one of the key's name if there is none. Their actions (`on_delete`,
   `on_update`: `cascade`, `set_null`) are in the same option, hold for every writer, ask for no rights of their own, and
   may change 10,000 rows in 30 levels because of one row.
 - **A row that breaks several constraints** is refused because of one: `CHECK` comes before unique keys, in Tarantool
   after them. What cannot be computed is an error where it is needed; which value comes first may differ.
 - **The remainder 0 of a negative number** is 0; in 2.6.0 it is the number. **`UPDATE OR IGNORE`** changes a row that keeps
   its own unique key; 2.6.0 leaves it alone.
-- **`TYPEOF`** tells a value's type: of null it is `boolean`, of whole numbers `integer`. Tarantool tells a column's type
-  for nulls, and `unsigned` after `ABS`.
+- **`TYPEOF`** of what was computed is `boolean` for null, `integer` for whole numbers; Tarantool says `unsigned` after `ABS`.
 - **Checks** are the option `sql_checks` of the space, not tuples of `_ck_constraint`, and hold for every writer. What is
   not the same each time (`RANDOM`, `ROW_COUNT`) and `COLLATE` are refused in them.
 - **Triggers** are the option `sql_triggers` of the space, not tuples of `_trigger`. Changes by SQL fire them, other

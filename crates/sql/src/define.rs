@@ -1,9 +1,10 @@
 //! CREATE, ALTER, DROP and TRUNCATE: tuples of the system spaces, as Tarantool 2.6 makes them.
 
-use crate::ast::{ColumnDef, CreateTable, Expr, KeyDef, Statement};
+use crate::ast::{ColumnDef, CreateTable, Expr, ForeignDef, KeyDef, Statement};
 use crate::catalog::Table;
 use crate::constraints::{
     add_check, add_checks, add_foreign, drop_constraint, foreign_keys, named_fields,
+    unnamed_foreign,
 };
 use crate::define_trigger;
 use crate::definition::{
@@ -52,7 +53,9 @@ impl Definable<'_> {
             Statement::AddColumn(table) => add_column(table, schema),
             Statement::AddForeign { table, foreign } => {
                 let table = existing(schema, table)?;
-                add_foreign(&table, foreign, schema)
+                let mut definitions = add_foreign(&table, foreign, schema)?;
+                definitions.steps.splice(0..0, foreign_index(&table, foreign));
+                Ok(definitions)
             }
             Statement::AddUnique { table, key, is_primary } => {
                 let table = existing(schema, table)?;
@@ -157,12 +160,15 @@ fn collation(schema: &mut dyn Schema, name: &str) -> Result<u32, Error> {
     })
 }
 
+/// Parts of an index: field, type, whether it may be null, collation.
+type Parts = Vec<(u32, FieldType, bool, u32)>;
+
 /// The columns of a key, as parts of an index.
 fn parts(
     key: &KeyDef,
     (table, fields): (&str, &[Named<'_>]),
     schema: &mut dyn Schema,
-) -> Result<Vec<(u32, FieldType, bool, u32)>, Error> {
+) -> Result<Parts, Error> {
     let mut found = Vec::new();
     for (name, collate) in &key.columns {
         let at = fields.iter().position(|field| field.name == *name);
@@ -224,7 +230,8 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
         format: &format(&fields),
         count: fields.len(),
     })];
-    add_keys(&mut steps, (table, primary, id), &fields, schema)?;
+    let made = add_keys(&mut steps, (table, primary, id), &fields, schema)?;
+    add_foreign_indexes(&mut steps, (table, id), &fields, &made);
     if let Some(column) = &table.autoincrement {
         let field = fields.iter().position(|field| field.name == *column);
         let field = field.ok_or_else(|| error::no_column(column))?;
@@ -239,7 +246,7 @@ fn add_keys(
     (table, primary, id): (&CreateTable, &KeyDef, u32),
     fields: &[Named<'_>],
     schema: &mut dyn Schema,
-) -> Result<(), Error> {
+) -> Result<Vec<Parts>, Error> {
     let name = &table.name[..];
     // Their numbers in names are those of the text.
     let before = table.keys_before_primary;
@@ -251,7 +258,7 @@ fn add_keys(
             .enumerate()
             .map(|(at, key)| (key, "unique", at + 1 + usize::from(at >= before))),
     );
-    let mut made: Vec<Vec<(u32, FieldType, bool, u32)>> = Vec::new();
+    let mut made: Vec<Parts> = Vec::new();
     let mut skipped = 0;
     for (key, prefix, place) in all {
         let parts = parts(key, (name, fields), schema)?;
@@ -266,7 +273,56 @@ fn add_keys(
         steps.push(index((id, number, &index_name), true, &parts));
         made.push(parts);
     }
-    Ok(())
+    Ok(made)
+}
+
+/// Adds indexes over the columns of foreign keys that have none: by them it is found who names a row
+/// that leaves.
+fn add_foreign_indexes(
+    steps: &mut Vec<Definition>,
+    (table, id): (&CreateTable, u32),
+    fields: &[Named<'_>],
+    made: &[Parts],
+) {
+    let mut made = made.to_vec();
+    for (at, key) in table.foreign.iter().enumerate() {
+        let parts = foreign_parts(&key.columns, fields);
+        if made.iter().any(|other| covers(other, &parts)) {
+            continue;
+        }
+        let name = key.name.clone().unwrap_or_else(|| unnamed_foreign(&table.name, at));
+        steps.push(index((id, made.len() as u32, &name), false, &parts));
+        made.push(parts);
+    }
+}
+
+/// The index that a table needs for a new foreign key, if it has none.
+fn foreign_index(table: &Table, key: &ForeignDef) -> Option<Definition> {
+    let parts = foreign_parts(&key.columns, &named_fields(table));
+    let has = |index: &crate::catalog::Index, field: u32| {
+        index.parts.iter().any(|part| part.field == Some(field))
+    };
+    let is_covered = table.indexes.iter().any(|index| {
+        index.parts.len() == parts.len() && parts.iter().all(|part| has(index, part.0))
+    });
+    let id = table.indexes.iter().map(|index| index.id + 1).max().unwrap_or(0);
+    let name = key.name.as_deref().unwrap_or_default();
+    (!is_covered).then(|| index((table.id, id, name), false, &parts))
+}
+
+/// The columns of a foreign key, as parts of an index.
+fn foreign_parts(columns: &[String], fields: &[Named<'_>]) -> Parts {
+    let place = |name: &String| fields.iter().position(|field| field.name == *name);
+    let places = columns.iter().filter_map(place);
+    places
+        .map(|at| (at as u32, fields[at].kind, fields[at].is_nullable, fields[at].collation))
+        .collect()
+}
+
+/// Whether an index is over just the fields of another one's parts.
+fn covers(index: &Parts, parts: &Parts) -> bool {
+    let has = |field: u32| index.iter().any(|part| part.0 == field);
+    index.len() == parts.len() && parts.iter().all(|part| has(part.0))
 }
 
 /// Checks that a default does not depend on a row.

@@ -131,6 +131,9 @@ impl<'r> Run<'r> {
             let value = seen.into_value();
             return self.take_values(call, state, std::slice::from_ref(&value));
         }
+        if call.arguments.is_empty() {
+            return state.take(&[], call.collation);
+        }
         let values: Result<Vec<Value>, Error> =
             call.arguments.iter().map(|ex| self.eval(ex, env)).collect();
         let values = values?;

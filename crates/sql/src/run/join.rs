@@ -20,10 +20,10 @@ pub(super) type Slots<'r> = SmallVec<[Slot<'r>; 4]>;
 /// Rows of one table.
 enum Rows<'s> {
     One(Option<&'s Tuple>),
-    All(Selection<'s>),
+    All(Box<Selection<'s>>),
     Bounded(Box<Bounded<'s>>),
     /// One selection after the other.
-    Keys(std::vec::IntoIter<Selection<'s>>, Option<Selection<'s>>),
+    Keys(Box<(std::vec::IntoIter<Selection<'s>>, Option<Selection<'s>>)>),
     Made(Rc<Vec<Row>>, usize),
     Hashed(Rc<RowHash<'s>>, Option<u32>),
 }
@@ -37,7 +37,8 @@ impl<'s> Iterator for Rows<'s> {
             Rows::One(tuple) => tuple.take().map(Slot::Tuple),
             Rows::All(selection) => selection.next().map(Slot::Tuple),
             Rows::Bounded(bounded) => bounded.next(),
-            Rows::Keys(rest, current) => loop {
+            Rows::Keys(keys) => loop {
+                let (rest, current) = &mut **keys;
                 if let Some(tuple) = current.as_mut().and_then(Iterator::next) {
                     return Some(Slot::Tuple(tuple));
                 }
@@ -68,11 +69,14 @@ impl<'r> Run<'r> {
     ) -> Result<bool, Error> {
         let Some(step) = core.steps.get(at) else { return sink(slots) };
         let mut is_matched = false;
-        for slot in self.rows(core, step, slots, outer)? {
+        let (rows, is_helped) = self.rows(core, step, slots, outer)?;
+        for slot in rows {
             self.budget.step()?;
             slots[step.slot] = slot;
             let env = Env { slots, aggregates: &[], outer };
-            if !self.all_hold(&step.filter, &env)? {
+            if !self.all_hold(&step.filter, &env)?
+                || !is_helped && !self.all_hold(&step.seen_to, &env)?
+            {
                 continue;
             }
             is_matched = true;
@@ -94,45 +98,49 @@ impl<'r> Run<'r> {
         self.spaces.get(id).ok_or_else(|| error::no_space(&id.to_string()))
     }
 
+    /// The rows that a step looks at, and whether its access helped.
     fn rows(
         &self,
         core: &Core,
         step: &Step,
         slots: &[Slot<'r>],
         outer: Option<&Env<'_>>,
-    ) -> Result<Rows<'r>, Error> {
+    ) -> Result<(Rows<'r>, bool), Error> {
         let env = Env { slots, aggregates: &[], outer };
         let source = &core.sources[step.slot];
+        let all = || Ok((self.all(source, &env)?, false));
         match &step.access {
             Access::Hash { own, known, place } => {
                 let hash = self.hash(source, (own, *place), step.slot, slots.len(), &env)?;
                 let mut key = Vec::new();
                 for ex in known {
                     match self.see(ex, &env)? {
-                        Seen::Null => return Ok(Rows::One(None)),
+                        Seen::Null => return Ok((Rows::One(None), true)),
                         value => join_key(value, &mut key),
                     }
                 }
                 let first = hash.first(&key);
-                Ok(Rows::Hashed(hash, first))
+                Ok((Rows::Hashed(hash, first), true))
             }
             Access::Index(access) => {
-                let Source::Table(id) = source else { return self.all(source, &env) };
+                let Source::Table(id) = source else { return all() };
                 match self.bounded(self.space(*id)?, access, &env)? {
-                    Reached::Nothing => Ok(Rows::One(None)),
-                    Reached::One(found) => Ok(Rows::One(found)),
-                    Reached::Bounded(bounded) => Ok(Rows::Bounded(bounded)),
-                    Reached::Unusable => self.all(source, &env),
+                    Reached::Nothing => Ok((Rows::One(None), true)),
+                    Reached::One(found) => Ok((Rows::One(found), true)),
+                    Reached::Bounded(bounded) => Ok((Rows::Bounded(bounded), true)),
+                    Reached::Unusable => all(),
                 }
             }
             Access::Keys { index, kind, list } => {
-                let Source::Table(id) = source else { return self.all(source, &env) };
+                let Source::Table(id) = source else { return all() };
                 match self.keys(self.space(*id)?, (*index, *kind), list, &env)? {
-                    Some(selections) => Ok(Rows::Keys(selections.into_iter(), None)),
-                    None => self.all(source, &env),
+                    Some(selections) => {
+                        Ok((Rows::Keys(Box::new((selections.into_iter(), None))), true))
+                    }
+                    None => all(),
                 }
             }
-            Access::All => self.all(source, &env),
+            Access::All => all(),
         }
     }
 
@@ -143,7 +151,8 @@ impl<'r> Run<'r> {
                 if space.index(0).is_none() {
                     return Ok(Rows::One(None));
                 }
-                Rows::All(space.select(0, IteratorType::All, &[0x90], 0, u64::MAX, None)?)
+                let all = space.select(0, IteratorType::All, &[0x90], 0, u64::MAX, None)?;
+                Rows::All(Box::new(all))
             }
             Source::Query(sub) => Rows::Made(self.sub_rows(sub, env, None)?, 0),
             Source::Recursive(recursion) => Rows::Made(self.recursion(recursion, env)?, 0),

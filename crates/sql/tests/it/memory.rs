@@ -135,6 +135,7 @@ impl Memory {
             Action::Changes(_) => {
                 let spaces = Spaces::of(self.spaces.iter().map(|held| &held.space));
                 let changes = prepared.changes((&spaces, values), session, &budget)?;
+                drop(spaces);
                 let done = changes.apply(self).map(|done| format!("changed {}", done.count));
                 done.map_err(|stop| stop.error)
             }
