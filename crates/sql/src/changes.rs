@@ -19,6 +19,9 @@ const TUPLE_FOUND: ErrorCode = ErrorCode(3);
 /// `ER_CK_CONSTRAINT_FAILED`.
 const CHECK_FAILED: ErrorCode = ErrorCode(196);
 
+/// `ER_CANT_UPDATE_PRIMARY_KEY`.
+const KEY_UPDATED: ErrorCode = ErrorCode(94);
+
 /// A bound change.
 pub(crate) struct Changing {
     pub(crate) table: Arc<Table>,
@@ -551,7 +554,7 @@ impl Changes {
             Ok(written) => return Ok(Some(written)),
             Err(error) => error,
         };
-        let is_conflict = error.code == TUPLE_FOUND || error.code == CHECK_FAILED;
+        let is_conflict = [TUPLE_FOUND, CHECK_FAILED, KEY_UPDATED].contains(&error.code);
         let then = match self.on_conflict {
             OnConflict::Ignore if is_conflict => return Ok(None),
             OnConflict::Fail if is_conflict => Then::Keep,
@@ -610,36 +613,37 @@ impl Changes {
         own.is_some_and(|own| own != key)
     }
 
-    /// Writes a row with another primary key: the row before leaves.
+    /// Writes a row with another primary key: the row before leaves. 2.6 does that for OR REPLACE
+    /// alone.
     fn apply_move(
         &self,
         (key, new): (&[u8], &[u8]),
         writer: &mut dyn Writer,
     ) -> Result<Written, Error> {
         let space = self.table.id;
+        let Some(primary) = self.table.indexes.first() else { return Ok(Written::default()) };
+        let place = unique_key(primary, new).unwrap_or_default();
+        let (index, table) = (&primary.name, &self.table.name);
+        if self.on_conflict != OnConflict::Replace {
+            let is_there = writer.find(space, 0, &place)?.is_some();
+            let (code, what) = match is_there {
+                true => (TUPLE_FOUND, "Duplicate key exists in unique index"),
+                false => (KEY_UPDATED, "Attempt to modify a tuple field which is part of index"),
+            };
+            return Err(error::make(code, format!("{what} '{index}' in space '{table}'")));
+        }
         if writer.is_named(space) {
             let what = "a new primary key of a row of a table that foreign keys name";
             return Err(error::unsupported(what));
         }
-        let Some(primary) = self.table.indexes.first() else { return Ok(Written::default()) };
-        let place = unique_key(primary, new).unwrap_or_default();
-        if self.on_conflict == OnConflict::Replace {
-            self.make_room(new, Some(key), writer)?;
-            writer.write(space, Statement::Delete { index: 0, key: &place })?;
-        } else if writer.find(space, 0, &place)?.is_some() {
-            let (index, table) = (&primary.name, &self.table.name);
-            let message = format!("Duplicate key exists in unique index '{index}' in space '{table}'");
-            return Err(error::make(TUPLE_FOUND, message));
-        }
+        self.make_room(new, Some(key), writer)?;
+        writer.write(space, Statement::Delete { index: 0, key: &place })?;
         let left = writer.write(space, Statement::Delete { index: 0, key })?;
-        let Some(old) = &left.old else { return Ok(Written::default()) };
-        match writer.write(space, Statement::Insert(new)) {
-            Ok(written) => Ok(Written { new: written.new, ..left }),
-            Err(error) => {
-                writer.write(space, Statement::Insert(old.bytes()))?;
-                Err(error)
-            }
+        if left.old.is_none() {
+            return Ok(Written::default());
         }
+        let written = writer.write(space, Statement::Insert(new))?;
+        Ok(Written { new: written.new, ..left })
     }
 
     /// Deletes rows, other than the one with the key `own`, that have a new row's keys in unique

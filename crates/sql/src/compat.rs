@@ -24,7 +24,7 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "`UPDATE`, `DELETE`",
-        "a new primary key in a table that foreign keys name; system spaces but `_session_settings`",
+        "a new primary key, but by `OR REPLACE` in a table that no foreign key names; system spaces but `_session_settings`",
     ),
     ("`TRUNCATE TABLE`", ""),
     (
@@ -87,8 +87,8 @@ stored as they are; they have no literals, casts or arithmetic.
   may change 10,000 rows in 30 levels because of one row.
 - **A row that breaks several constraints** is refused because of one: `CHECK` comes before unique keys, in Tarantool
   after them. What cannot be computed is an error where it is needed; which value comes first may differ.
-- **The remainder 0 of a negative number** is 0; in 2.6.0 it is the number. **`UPDATE OR IGNORE`** changes a row that keeps
-  its own unique key; 2.6.0 leaves it alone.
+- **The remainder 0 of a negative number** is 0; in 2.6.0 it is the number. **`OR IGNORE`** counts the rows that were written, also in a
+  table with several unique keys; 2.6.0 leaves some of them alone, or counts others.
 - **`TYPEOF`** of what was computed is `boolean` for null, `integer` for whole numbers; Tarantool says `unsigned` after `ABS`.
 - **Checks** are the option `sql_checks` of the space, not tuples of `_ck_constraint`, and hold for every writer. What is
   not the same each time (`RANDOM`, `ROW_COUNT`) and `COLLATE` are refused in them.

@@ -414,7 +414,9 @@ fn add_column(added: &CreateTable, schema: &mut dyn Schema) -> Result<Definition
     }
     let checks = option_of(&table.definition, "sql_checks");
     let collation = match &column.collation {
-        Some(_) if checks.is_some() => return Err(error::unsupported("CHECK in a table with COLLATE")),
+        Some(_) if checks.is_some() => {
+            return Err(error::unsupported("CHECK in a table with COLLATE"));
+        }
         Some(name) => collation(schema, name)?,
         None => 0,
     };

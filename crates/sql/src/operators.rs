@@ -80,12 +80,13 @@ pub(crate) fn of_integers(op: Binary, a: i128, b: i128) -> Result<Value, Error> 
 
 fn bits(op: Binary, a: i128, b: i128) -> Result<Value, Error> {
     const WIDTH: i128 = 64;
+    // Beyond the largest signed integer, its bits count.
+    let b = i128::from(b as i64);
     let (op, b) = match op {
         Binary::ShiftLeft if b < 0 => (Binary::ShiftRight, -b),
         Binary::ShiftRight if b < 0 => (Binary::ShiftLeft, -b),
         op => (op, b),
     };
-    // Beyond the largest signed integer, its bits count.
     let a = a as i64;
     let bits = match op {
         Binary::BitAnd => a & b as i64,

@@ -45,6 +45,29 @@ pub(crate) fn names_columns<'x>(all: impl Iterator<Item = &'x Ex>) -> bool {
     is_one
 }
 
+/// Whether a query is inside of an expression.
+pub(crate) fn has_query(ex: &Ex) -> bool {
+    let any = |list: &mut dyn Iterator<Item = &Ex>| list.any(has_query);
+    match ex {
+        Ex::InQuery(..) | Ex::Exists(_) | Ex::Scalar(_) => true,
+        Ex::Value(_) | Ex::Parameter(_) | Ex::Aggregate(_) | Ex::Raise(_) | Ex::Column(_) => false,
+        Ex::Unary(_, a) | Ex::IsNull(a, _) | Ex::Cast(a, _) => has_query(a),
+        Ex::And(a, b)
+        | Ex::Or(a, b)
+        | Ex::Arithmetic(_, a, b)
+        | Ex::Concat(a, b)
+        | Ex::Compare(_, a, b, _) => has_query(a) || has_query(b),
+        Ex::CompareRows(_, pairs) => any(&mut pairs.iter().flat_map(|(a, b, _)| [a, b])),
+        Ex::InList(a, list, _) => has_query(a) || any(&mut list.iter().map(|(ex, _)| ex)),
+        Ex::Like(a, b, c, ..) => any(&mut [&**a, &**b].into_iter().chain(c.as_deref())),
+        Ex::Case(a, branches, b) => {
+            any(&mut branches.iter().flat_map(|(a, b, _)| [a, b]))
+                || any(&mut a.as_deref().into_iter().chain(b.as_deref()))
+        }
+        Ex::Function(_, list, _) => any(&mut list.iter()),
+    }
+}
+
 /// Visits all columns in an expression, with how many levels of queries are around each.
 fn each_place(ex: &Ex, level: usize, visit: &mut dyn FnMut(&Place, usize)) {
     let mut all = |list: &mut dyn Iterator<Item = &Ex>| {

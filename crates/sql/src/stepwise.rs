@@ -12,6 +12,7 @@ use crate::ast::{OnConflict, Timing};
 use crate::changes::{Change, Changing, Done, How, Stop, Writer, unique_key};
 use crate::error::{self, Error, Then};
 use crate::functions::Around;
+use crate::plan;
 use crate::programs::Fired;
 use crate::run::{Budget, Env, Row, Run, Slot, Spaces};
 use crate::tree::{Core, Ex};
@@ -233,7 +234,10 @@ impl Stepwise<'_> {
         (old, outer): (&Slot<'static>, Option<&Rows>),
         (set, policy): (&[(usize, Ex)], OnConflict),
     ) -> Result<Option<(Option<Change>, Row)>, Error> {
-        self.over(&changing.reads, |run| {
+        // A copy of the table would make the write that follows copy its path in the trees.
+        let has_query = set.iter().any(|(_, ex)| plan::has_query(ex));
+        let reads = if has_query { &changing.reads[..] } else { &[] };
+        self.over(reads, |run| {
             let outer = outer.map(env);
             let slots = std::slice::from_ref(old);
             let env = Env { slots, aggregates: &[], outer: outer.as_ref() };

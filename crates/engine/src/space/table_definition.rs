@@ -193,7 +193,8 @@ fn take_apart(
     let before = whole.bytes();
     let mut indexes: Vec<u32> = whole.indexes().map(|index| index.def().id).collect();
     indexes.sort_unstable();
-    let mut dropped = indexes.iter().rev().try_for_each(|index| tx.space_mut(id).drop_index(*index));
+    let mut dropped =
+        indexes.iter().rev().try_for_each(|index| tx.space_mut(id).drop_index(*index));
     if dropped.is_ok() {
         dropped = effect.take(tx, rights, garbage, None).map_err(|hindered| match hindered {
             Hindered::Refused(error) => error,
