@@ -47,7 +47,7 @@ pub(crate) fn names_columns<'x>(all: impl Iterator<Item = &'x Ex>) -> bool {
 
 /// Whether a query is inside of an expression.
 pub(crate) fn has_query(ex: &Ex) -> bool {
-    let any = |list: &mut dyn Iterator<Item = &Ex>| list.any(has_query);
+    let any = |mut list: &mut dyn Iterator<Item = &Ex>| Iterator::any(&mut list, has_query);
     match ex {
         Ex::InQuery(..) | Ex::Exists(_) | Ex::Scalar(_) => true,
         Ex::Value(_) | Ex::Parameter(_) | Ex::Aggregate(_) | Ex::Raise(_) | Ex::Column(_) => false,
