@@ -31,15 +31,17 @@ pub use savepoint::Stated;
 
 use crate::keyspace::Keyspace;
 use crate::space::{
-    Content, Holding, OpenTransactions, Spaces, TransactionLimits, check_written, conflict,
-    has_triggers, no_such_space, too_many_transactions, transactions_too_large,
+    Content, DEPTH_MAX, FOLLOWED_MAX, Holding, OpenTransactions, Spaces, TransactionLimits,
+    check_written, conflict, followed, has_triggers, no_such_space, too_deep,
+    too_many_transactions, transactions_too_large,
 };
 use crate::tx::{Garbage, Scratch};
 use commit::{Planted, Repetition};
 use encoded::Encoded;
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
-    BoundFields, BoxError, Looked, OwnedStatement, Selected, Space, Statement, Tuple, Written,
+    BoundFields, BoxError, ForeignKey, Looked, OwnedStatement, Selected, Space, Statement, Tuple,
+    Written,
 };
 use savepoint::Kept;
 use std::collections::BTreeMap;
@@ -244,6 +246,81 @@ impl Interactive {
             self.touch(keyspace, *other)?;
         }
         self.bind(id, linked);
+        let acts = |id: &SpaceId| {
+            let touched = self.touched.get(id);
+            touched.is_some_and(|it| it.view.space.def().foreign_keys.iter().any(ForeignKey::acts))
+        };
+        if !linked.iter().any(acts) {
+            return self.write_one(keyspace, (id, linked), statement);
+        }
+        let savepoint = self.savepoint()?;
+        let mut left = FOLLOWED_MAX;
+        let result = self.write_following(keyspace, (id, statement), (DEPTH_MAX, &mut left));
+        if result.is_err() {
+            self.go_back(savepoint)?;
+        }
+        self.release(savepoint);
+        result
+    }
+
+    /// Runs a statement, and before its check what the actions of foreign keys ask for: so deep, and
+    /// so many tuples.
+    fn write_following(
+        &mut self,
+        keyspace: &Keyspace,
+        (id, statement): (SpaceId, Statement<'_>),
+        (depth, left): (usize, &mut usize),
+    ) -> Result<Written, BoxError> {
+        let catalog = keyspace.spaces.catalog();
+        let linked = catalog.linked(id).unwrap_or_default();
+        for other in linked {
+            self.touch(keyspace, *other)?;
+        }
+        self.bind(id, linked);
+        // It is not checked yet: what it does is taken back if the check fails.
+        let written = self.write_one(keyspace, (id, &[]), statement)?;
+        let copy = |id| self.touched.get(&id).map(|touched| &touched.view.space);
+        for one in followed(linked, id, &written, copy, *left)? {
+            let Some(below) = depth.checked_sub(1) else {
+                return Err(too_deep(&self.touch(keyspace, id)?.view.space));
+            };
+            *left -= one.changes.len().min(*left);
+            self.note_selected(one.child, one.read)?;
+            for change in &one.changes {
+                let statement = (one.child, change.statement());
+                self.write_following(keyspace, statement, (below, left))?;
+            }
+        }
+        for (id, selected) in self.check((id, linked), &written)? {
+            self.note_selected(id, selected)?;
+        }
+        Ok(written)
+    }
+
+    /// Checks the foreign keys of a space that was written. Returns what was read for that.
+    fn check(
+        &mut self,
+        (id, linked): (SpaceId, &[SpaceId]),
+        written: &Written,
+    ) -> Result<Vec<(SpaceId, Selected)>, BoxError> {
+        let mut reads = Vec::new();
+        let copy = |id| self.touched.get(&id).map(|touched| &touched.view.space);
+        let noted = |id, selected| reads.push((id, selected));
+        if let Err(error) = check_written(linked, id, written, copy, noted) {
+            // What was shown depends on all of them, in a way that the steps do not tell.
+            linked.iter().for_each(|id| self.note_all(*id));
+            return Err(error);
+        }
+        Ok(reads)
+    }
+
+    /// Runs a statement, and checks the foreign keys of the linked spaces.
+    fn write_one(
+        &mut self,
+        keyspace: &Keyspace,
+        (id, linked): (SpaceId, &[SpaceId]),
+        statement: Statement<'_>,
+    ) -> Result<Written, BoxError> {
         let calls_triggers = self.calls_triggers;
         let view = &self.touch(keyspace, id)?.view;
         if view.has_triggers && !calls_triggers {
@@ -252,14 +329,11 @@ impl Interactive {
         let result = statement.run(&mut self.touch(keyspace, id)?.view.space);
         let mut reads = Vec::new();
         if let Ok(written) = &result {
-            let copy = |id| self.touched.get(&id).map(|touched| &touched.view.space);
-            let noted = |id, selected| reads.push((id, selected));
-            if let Err(error) = check_written(linked, id, written, copy, noted) {
+            let checked = self.check((id, linked), written);
+            if checked.is_err() {
                 self.touch(keyspace, id)?.view.space.undo(written);
-                // What was shown depends on all of them, in a way that the steps do not tell.
-                linked.iter().for_each(|id| self.note_all(*id));
-                return Err(error);
             }
+            reads = checked?;
         }
         self.next_number += 1;
         let number = self.next_number;

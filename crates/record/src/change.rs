@@ -397,6 +397,14 @@ pub struct ChangeBuffer {
     count: u32,
 }
 
+/// A place in a [`ChangeBuffer`].
+#[derive(Clone, Copy, Debug)]
+pub struct ChangeMark {
+    bytes: usize,
+    shared: usize,
+    count: u32,
+}
+
 impl ChangeBuffer {
     /// An empty buffer.
     pub fn new() -> Self {
@@ -469,6 +477,18 @@ impl ChangeBuffer {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    /// The place behind what was added.
+    pub fn mark(&self) -> ChangeMark {
+        ChangeMark { bytes: self.bytes.len(), shared: self.shared.len(), count: self.count }
+    }
+
+    /// Forgets what was added since.
+    pub fn truncate(&mut self, mark: ChangeMark) {
+        self.bytes.truncate(mark.bytes);
+        self.shared.truncate(mark.shared);
+        self.count = mark.count;
     }
 
     /// Forgets the changes; keeps the memory unless a huge record left it oversized.

@@ -15,6 +15,39 @@ enum FieldRef {
     Name(Box<[u8]>),
 }
 
+/// What happens to tuples that name one which leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyAction {
+    /// The statement fails.
+    #[default]
+    NoAction,
+    /// As [`KeyAction::NoAction`]: keys are checked at once.
+    Restrict,
+    /// They leave as well, or name the new tuple.
+    Cascade,
+    /// They name nothing any more.
+    SetNull,
+}
+
+impl KeyAction {
+    const ALL: [(&'static str, KeyAction); 4] = [
+        ("no_action", KeyAction::NoAction),
+        ("restrict", KeyAction::Restrict),
+        ("cascade", KeyAction::Cascade),
+        ("set_null", KeyAction::SetNull),
+    ];
+
+    fn read(value: &[u8]) -> Option<KeyAction> {
+        let Some(Value::Str(name)) = peek(value) else { return None };
+        KeyAction::ALL.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, it)| *it)
+    }
+
+    /// Whether tuples are changed.
+    pub(crate) fn changes(self) -> bool {
+        matches!(self, KeyAction::Cascade | KeyAction::SetNull)
+    }
+}
+
 /// A foreign key as a space or a field of its format defines it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
@@ -25,11 +58,14 @@ pub struct ForeignKey {
     pairs: Vec<(FieldRef, FieldRef)>,
     /// The number of the field that defines it, if no space does.
     field: Option<u32>,
+    on_delete: KeyAction,
+    on_update: KeyAction,
 }
 
 impl ForeignKey {
     /// Reads the option `foreign_key`: `{NAME: {space: .., field: ..}, ..}`; of a field, or of a
-    /// space, where `field` is a map.
+    /// space, where `field` is a map. Beside what Tarantool has, there may be `on_delete` and
+    /// `on_update`: `no_action`, `restrict`, `cascade` or `set_null`.
     ///
     /// # Errors
     /// What is wrong with it, in Tarantool's words.
@@ -51,7 +87,18 @@ impl ForeignKey {
             return Err("foreign key definition is expected to be a map".to_owned());
         }
         let not_strings = |_| "foreign key definition key is expected to be a string".to_owned();
-        let mut key = ForeignKey { name, space: None, pairs: Vec::new(), field: of };
+        let mut key = ForeignKey {
+            name,
+            space: None,
+            pairs: Vec::new(),
+            field: of,
+            on_delete: KeyAction::NoAction,
+            on_update: KeyAction::NoAction,
+        };
+        let action = |value: &[u8]| {
+            let why = || "foreign key: unknown action".to_owned();
+            KeyAction::read(value).ok_or_else(why)
+        };
         for (option, value) in pairs(definition).map_err(not_strings)? {
             match (&option[..], peek(value)) {
                 ("space", Some(Value::Uint(0))) => key.space = None,
@@ -60,6 +107,8 @@ impl ForeignKey {
                 }
                 ("space", _) => return Err("foreign key: space must be a number".to_owned()),
                 ("field", _) => key.pairs = read_fields(value, of)?,
+                ("on_delete", _) => key.on_delete = action(value)?,
+                ("on_update", _) => key.on_update = action(value)?,
                 _ => return Err(FORM.to_owned()),
             }
         }
@@ -69,6 +118,16 @@ impl ForeignKey {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether it changes tuples when one that they name leaves.
+    pub fn acts(&self) -> bool {
+        self.on_delete.changes() || self.on_update.changes()
+    }
+
+    /// What it does when a tuple that is named leaves, or is replaced.
+    pub(crate) fn action(&self, is_replaced: bool) -> KeyAction {
+        if is_replaced { self.on_update } else { self.on_delete }
     }
 
     /// The number of the space whose tuples it names, for a key of the space `own`.

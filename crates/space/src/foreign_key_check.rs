@@ -3,7 +3,8 @@
 //!
 //! A key is checked after a statement, and the statement is taken back if the check fails. The
 //! check judges what was there before the statement, as Tarantool does: a new tuple does not
-//! satisfy its own foreign key.
+//! satisfy its own foreign key. The actions of keys come before the check: what they change names
+//! nothing that has left.
 //!
 //! Source: Tarantool's `tuple_constraint_fkey.c` for what is checked when.
 
@@ -11,16 +12,58 @@ use crate::compare;
 use crate::definition::{IndexKind, SpaceDef};
 use crate::error::BoxError;
 use crate::fields;
-use crate::foreign_key::ForeignKey;
+use crate::foreign_key::{ForeignKey, KeyAction};
 use crate::index::Index;
 use crate::iterator_type::IteratorType;
 use crate::key::Key;
 use crate::key_part::Part;
 use crate::select::Selected;
 use crate::space::Space;
-use crate::statement::Written;
+use crate::statement::{Statement, Written};
 use crate::tuple::Tuple;
 use ladon_msgpack::write;
+
+/// A key that a parent does not have any more.
+struct Left<'s> {
+    /// The child's, over the fields that name it.
+    index: &'s Index,
+    key: Vec<u8>,
+    local: Vec<u32>,
+    values: Vec<&'s [u8]>,
+}
+
+/// What a foreign key's action does to one tuple.
+pub struct Following {
+    /// Its primary key.
+    key: Vec<u8>,
+    /// What is set; nothing of one that leaves.
+    operations: Option<Vec<u8>>,
+}
+
+impl Following {
+    /// The statement that does it.
+    pub fn statement(&self) -> Statement<'_> {
+        match &self.operations {
+            None => Statement::Delete { index: 0, key: &self.key },
+            Some(operations) => {
+                Statement::Update { index: 0, key: &self.key, operations, index_base: 0 }
+            }
+        }
+    }
+}
+
+/// Operations of an update that set these fields.
+fn assignments(fields: &[u32], values: &[&[u8]]) -> Vec<u8> {
+    let mut operations = Vec::new();
+    write::array(&mut operations, fields.len() as u32);
+    for (field, value) in fields.iter().zip(values) {
+        write::array(&mut operations, 3);
+        write::str(&mut operations, b"=");
+        write::uint(&mut operations, (*field).into());
+        operations.extend_from_slice(value);
+    }
+    operations
+}
 
 impl ForeignKey {
     /// Checks that there is the tuple that a written one names. Returns what it read of the parent.
@@ -72,6 +115,69 @@ impl ForeignKey {
         parent: &Space,
         written: &Written,
     ) -> Result<Option<Selected>, BoxError> {
+        let Some(left) = self.left(child, parent, written)? else { return Ok(None) };
+        let Left { index, key, local, values } = &left;
+        let (everything, name) = ((0, u64::MAX), &child.def().name);
+        let mut naming = index.select(name, IteratorType::Eq, key, everything, None)?;
+        let is_new = |found: &Tuple| written.new.as_ref().is_some_and(|new| found.is_same(new));
+        let old = written.old.as_ref().map(Tuple::bytes).unwrap_or_default();
+        let names_itself = self.parent(child.def().id) == child.def().id
+            && !self.action(written.new.is_some()).changes()
+            && values_of(old, local)
+                .iter()
+                .zip(values)
+                .all(|(local, foreign)| compare::values(local, foreign).is_eq());
+        if names_itself || naming.any(|found| !is_new(found)) {
+            return Err(self.broken("tuple is referenced"));
+        }
+        Ok(Some(exactly(index, left.key)))
+    }
+
+    /// What its action does to the tuples that named one which was replaced or deleted, `most` of
+    /// them at most, and what it read of the child; `None` if it does nothing.
+    ///
+    /// # Errors
+    /// Tarantool's, and one if there are more tuples.
+    pub fn followed(
+        &self,
+        child: &Space,
+        parent: &Space,
+        written: &Written,
+        most: usize,
+    ) -> Result<Option<(Vec<Following>, Selected)>, BoxError> {
+        let action = self.action(written.new.is_some());
+        if !action.changes() {
+            return Ok(None);
+        }
+        let Some(left) = self.left(child, parent, written)? else { return Ok(None) };
+        let name = &child.def().name;
+        let naming = left.index.select(name, IteratorType::Eq, &left.key, (0, u64::MAX), None)?;
+        let operations = match (&written.new, action) {
+            (None, KeyAction::Cascade) => None,
+            (Some(new), KeyAction::Cascade) => {
+                let foreign = self.foreign_fields(parent.def()).unwrap_or_default();
+                Some(assignments(&left.local, &values_of(new.bytes(), &foreign)))
+            }
+            _ => Some(assignments(&left.local, &vec![&NIL[..]; left.local.len()])),
+        };
+        let mut all = Vec::new();
+        for tuple in naming {
+            if all.len() >= most {
+                return Err(self.broken("its action would change too many tuples"));
+            }
+            let key = child.primary_key_of_own(tuple);
+            all.push(Following { key, operations: operations.clone() });
+        }
+        Ok(Some((all, exactly(left.index, left.key))))
+    }
+
+    /// What left a parent; `None` if nothing can name it.
+    fn left<'s>(
+        &self,
+        child: &'s Space,
+        parent: &Space,
+        written: &'s Written,
+    ) -> Result<Option<Left<'s>>, BoxError> {
         let Some(old) = &written.old else { return Ok(None) };
         let Some(foreign) = self.foreign_fields(parent.def()) else {
             return Err(self.broken("wrong foreign field name"));
@@ -86,30 +192,18 @@ impl ForeignKey {
         }
         let local = self.local_fields(child.def());
         let found = local.as_ref().and_then(|fields| index_over(child, fields, false));
-        let (Some(local), Some((index, order))) = (&local, found) else {
+        let (Some(local), Some((index, order))) = (local, found) else {
             return Err(self.broken("index was not found"));
         };
         let values = values_of(old.bytes(), &foreign);
         if values.iter().any(|value| is_nil(value)) {
             return Ok(None);
         }
-        let bytes = key_of(&values, &order);
-        let key = Key::parse(&bytes)?;
-        if index.key.check_exact(&key).is_err() {
+        let key = key_of(&values, &order);
+        if index.key.check_exact(&Key::parse(&key)?).is_err() {
             return Err(self.broken("wrong key type"));
         }
-        let (everything, name) = ((0, u64::MAX), &child.def().name);
-        let mut naming = index.select(name, IteratorType::Eq, &bytes, everything, None)?;
-        let is_new = |found: &Tuple| written.new.as_ref().is_some_and(|new| found.is_same(new));
-        let names_itself = self.parent(child.def().id) == child.def().id
-            && values_of(old.bytes(), local)
-                .iter()
-                .zip(&values)
-                .all(|(local, foreign)| compare::values(local, foreign).is_eq());
-        if names_itself || naming.any(|found| !is_new(found)) {
-            return Err(self.broken("tuple is referenced"));
-        }
-        Ok(Some(exactly(index, bytes)))
+        Ok(Some(Left { index, key, local, values }))
     }
 
     /// Checks that a tuple of a space, with this definition, which was there before the key, names a

@@ -55,6 +55,7 @@ pub use definition::{IndexDef, IndexKind, SpaceDef, check_identifier};
 pub use error::{BoxError, ErrorCode};
 pub use field_type::FieldType;
 pub use foreign_key::ForeignKey;
+pub use foreign_key_check::Following;
 pub use format::{Field, Format, Rules};
 pub use format_check::{FormatCheck, Live};
 pub use index::{Index, Sought};

@@ -468,10 +468,19 @@ impl Space {
     /// # Errors
     /// Tarantool's.
     pub fn get(&self, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
+        Ok(self.find(index, key)?.cloned())
+    }
+
+    /// As [`Space::get`], without a new owner.
+    ///
+    /// # Errors
+    /// As [`Space::get`].
+    #[inline]
+    pub fn find(&self, index: u32, key: &[u8]) -> Result<Option<&Tuple>, BoxError> {
         let index = self.require_unique(index)?;
         let key = Key::parse(key)?;
         index.key.check_exact(&key)?;
-        Ok(index.find_key(&key).map(|(_, tuple)| tuple.clone()))
+        Ok(index.find_key(&key).map(|(_, tuple)| tuple))
     }
 
     pub(crate) fn require_unique(&self, index: u32) -> Result<&Index, BoxError> {

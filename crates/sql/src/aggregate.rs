@@ -3,7 +3,7 @@
 use crate::ast::Binary;
 use crate::convert::{text_of, to_numeric};
 use crate::error::{self, Error};
-use crate::operators::{arithmetic, order};
+use crate::operators::{arithmetic, integer, order};
 use crate::value::Value;
 use ladon_space::FieldType;
 use std::cmp::Ordering;
@@ -89,6 +89,23 @@ impl State {
             }
         }
         Ok(false)
+    }
+
+    /// As [`State::take`], of an integer. Returns whether the aggregate takes them so.
+    ///
+    /// # Errors
+    /// If the sum is too large.
+    #[inline]
+    pub(crate) fn take_integer(&mut self, number: i128) -> Result<bool, Error> {
+        match (self.of, &mut self.value) {
+            (Aggregate::Count, _) => {}
+            (Aggregate::Total | Aggregate::Average, _) => self.sum += number as f64,
+            (Aggregate::Sum, Value::Int(sum)) => *sum = integer(*sum + number)?,
+            (Aggregate::Sum, sum @ Value::Null) => *sum = Value::Int(number),
+            _ => return Ok(false),
+        }
+        self.count += 1;
+        Ok(true)
     }
 
     fn add(&mut self, value: &Value) -> Result<(), Error> {

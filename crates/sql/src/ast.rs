@@ -252,6 +252,29 @@ pub(crate) struct ForeignDef {
     pub(crate) columns: Vec<String>,
     pub(crate) parent: String,
     pub(crate) parent_columns: Vec<String>,
+    pub(crate) on_delete: ForeignAction,
+    pub(crate) on_update: ForeignAction,
+}
+
+/// What happens to rows that name one which leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ForeignAction {
+    None,
+    Restrict,
+    Cascade,
+    SetNull,
+}
+
+impl ForeignAction {
+    /// Its name in the option of a space.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ForeignAction::None => "no_action",
+            ForeignAction::Restrict => "restrict",
+            ForeignAction::Cascade => "cascade",
+            ForeignAction::SetNull => "set_null",
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -345,6 +368,8 @@ pub(crate) enum Statement {
         name: String,
         text: String,
     },
+    /// A table of one column, which is added to the one of its name.
+    AddColumn(Box<CreateTable>),
     AddForeign {
         table: String,
         foreign: ForeignDef,

@@ -19,6 +19,9 @@ const TUPLE_FOUND: ErrorCode = ErrorCode(3);
 /// `ER_CK_CONSTRAINT_FAILED`.
 const CHECK_FAILED: ErrorCode = ErrorCode(196);
 
+/// `ER_CANT_UPDATE_PRIMARY_KEY`.
+const KEY_UPDATED: ErrorCode = ErrorCode(94);
+
 /// A bound change.
 pub(crate) struct Changing {
     pub(crate) table: Arc<Table>,
@@ -67,6 +70,9 @@ pub trait Writer {
     /// # Errors
     /// If the user may not read it.
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, Error>;
+
+    /// Whether foreign keys name tuples of a space.
+    fn is_named(&mut self, space: u32) -> bool;
 }
 
 /// Why a statement has ended before its end, and what is to be done with what it has changed.
@@ -353,7 +359,7 @@ impl Changing {
     /// Visits the tuples that a query finds.
     fn each(&self, run: &Run<'_>, core: &Core, visit: &mut Visit<'_>) -> Result<(), Error> {
         run.each_joined(core, None, &mut |env| {
-            if let Some(Slot::Tuple(tuple)) = env.slots.first() {
+            if let Some(tuple) = env.slots.first().and_then(Slot::tuple) {
                 run.budget.take(tuple.bytes().len() * 2 + 64)?;
                 visit(tuple.bytes(), env)?;
             }
@@ -514,6 +520,16 @@ impl Changes {
         self.rows.is_empty()
     }
 
+    /// Whether there is one write at most.
+    pub fn write_once(&self) -> bool {
+        let is_one = match &self.rows[..] {
+            [] => true,
+            [Change::Update(key, _, new)] => !self.moves(key, new),
+            rows => rows.len() == 1,
+        };
+        is_one && self.on_conflict != OnConflict::Replace
+    }
+
     /// Writes the changes. If it fails, the caller takes back what was written, unless the error
     /// says that it stays.
     ///
@@ -538,7 +554,7 @@ impl Changes {
             Ok(written) => return Ok(Some(written)),
             Err(error) => error,
         };
-        let is_conflict = error.code == TUPLE_FOUND || error.code == CHECK_FAILED;
+        let is_conflict = [TUPLE_FOUND, CHECK_FAILED, KEY_UPDATED].contains(&error.code);
         let then = match self.on_conflict {
             OnConflict::Ignore if is_conflict => return Ok(None),
             OnConflict::Fail if is_conflict => Then::Keep,
@@ -569,6 +585,11 @@ impl Changes {
                 }
                 written
             }
+            Change::Update(key, _, new) if self.moves(key, new) => {
+                let written = self.apply_move((key, new), writer)?;
+                done.count += u64::from(written.new.is_some());
+                written
+            }
             Change::Update(key, operations, new) => {
                 if self.on_conflict == OnConflict::Replace {
                     self.make_room(new, Some(key), writer)?;
@@ -584,6 +605,45 @@ impl Changes {
                 written
             }
         })
+    }
+
+    /// Whether a row gets another primary key.
+    fn moves(&self, key: &[u8], new: &[u8]) -> bool {
+        let own = self.table.indexes.first().and_then(|primary| unique_key(primary, new));
+        own.is_some_and(|own| own != key)
+    }
+
+    /// Writes a row with another primary key: the row before leaves. 2.6 does that for OR REPLACE
+    /// alone.
+    fn apply_move(
+        &self,
+        (key, new): (&[u8], &[u8]),
+        writer: &mut dyn Writer,
+    ) -> Result<Written, Error> {
+        let space = self.table.id;
+        let Some(primary) = self.table.indexes.first() else { return Ok(Written::default()) };
+        let place = unique_key(primary, new).unwrap_or_default();
+        let (index, table) = (&primary.name, &self.table.name);
+        if self.on_conflict != OnConflict::Replace {
+            let is_there = writer.find(space, 0, &place)?.is_some();
+            let (code, what) = match is_there {
+                true => (TUPLE_FOUND, "Duplicate key exists in unique index"),
+                false => (KEY_UPDATED, "Attempt to modify a tuple field which is part of index"),
+            };
+            return Err(error::make(code, format!("{what} '{index}' in space '{table}'")));
+        }
+        if writer.is_named(space) {
+            let what = "a new primary key of a row of a table that foreign keys name";
+            return Err(error::unsupported(what));
+        }
+        self.make_room(new, Some(key), writer)?;
+        writer.write(space, Statement::Delete { index: 0, key: &place })?;
+        let left = writer.write(space, Statement::Delete { index: 0, key })?;
+        if left.old.is_none() {
+            return Ok(Written::default());
+        }
+        let written = writer.write(space, Statement::Insert(new))?;
+        Ok(Written { new: written.new, ..left })
     }
 
     /// Deletes rows, other than the one with the key `own`, that have a new row's keys in unique
@@ -629,16 +689,6 @@ impl Changes {
         const FOREIGN_KEYS: [u32; 3] = [238, 239, 240];
         if FOREIGN_KEYS.contains(&error.code.0) {
             return error::execute("FOREIGN KEY constraint failed");
-        }
-        const CANT_UPDATE_PRIMARY_KEY: u32 = 94;
-        if error.code.0 == CANT_UPDATE_PRIMARY_KEY
-            && let Some(primary) = self.table.indexes.first()
-        {
-            let message = format!(
-                "Attempt to modify a tuple field which is part of index '{}' in space '{}'",
-                primary.name, self.table.name
-            );
-            return error::make(error.code, message);
         }
         told_of_duplicate(error)
     }

@@ -175,8 +175,7 @@ impl TupleCheck for Checks {
                     return Err(error::make(CHECK_FAILED, message));
                 }
             };
-            let spaces = Spaces::default();
-            let run = Run::new(&spaces, &[], around, &budget, places);
+            let run = Run::new(Spaces::default(), &[], around, &budget, places);
             // Unknown is no failure.
             if crate::convert::to_truth(&run.eval(condition, &env)?)? == Some(false) {
                 let Check { name, text, .. } = check;

@@ -1,6 +1,6 @@
 //! CHECK and FOREIGN KEY: options of a space in its tuple of `_space`.
 
-use crate::ast::{CreateTable, ForeignDef, KeyDef};
+use crate::ast::{CreateTable, ForeignAction, ForeignDef, KeyDef};
 use crate::catalog::Table;
 use crate::checks;
 use crate::definition::{
@@ -33,11 +33,15 @@ pub(crate) fn foreign_keys(
     write::str(&mut options, b"foreign_key");
     write::map(&mut options, table.foreign.len() as u32);
     for (at, key) in table.foreign.iter().enumerate() {
-        let unnamed = format!("fk_unnamed_{}_{}", table.name, at + 1);
-        let name = key.name.clone().unwrap_or(unnamed);
+        let name = key.name.clone().unwrap_or_else(|| unnamed_foreign(&table.name, at));
         foreign_key(&mut options, (&name, key), (table, id, fields), schema)?;
     }
     Ok(options)
+}
+
+/// The name of a table's foreign key that was given none.
+pub(crate) fn unnamed_foreign(table: &str, at: usize) -> String {
+    format!("fk_unnamed_{table}_{}", at + 1)
 }
 
 fn foreign_key(
@@ -78,8 +82,11 @@ fn foreign_key(
     }
     let unknown =
         |column: &str| refused(&format!("unknown column {column} in foreign key definition"));
+    let actions = [("on_delete", key.on_delete), ("on_update", key.on_update)];
+    let actions = actions.into_iter().filter(|(_, action)| *action != ForeignAction::None);
     write::str(options, name.as_bytes());
-    write::map(options, 2);
+    write::map(options, 2 + actions.clone().count() as u32);
+    actions.for_each(|(option, action)| text(options, option, action.name()));
     write::str(options, b"space");
     write::uint(options, parent.as_ref().map_or(0, |parent| parent.id).into());
     write::str(options, b"field");
@@ -210,10 +217,6 @@ pub(crate) fn drop_constraint(
     schema: &mut dyn Schema,
 ) -> Result<Definitions, Error> {
     let table = existing(schema, table)?;
-    if let Some(index) = table.indexes.iter().find(|index| index.name == name) {
-        let key = numbers(&[table.id, index.id]);
-        return Ok(one(Definition::Delete { space: INDEX, key }, 1));
-    }
     for option in [FOREIGN_KEYS, CHECKS] {
         let all = option_of(&table.definition, option).map(map_pairs).unwrap_or_default();
         let mut left = all.clone();
@@ -223,6 +226,10 @@ pub(crate) fn drop_constraint(
             let value = (!left.is_empty()).then_some(&value[..]);
             return Ok(with_space_option(&table, option, value));
         }
+    }
+    if let Some(index) = table.indexes.iter().find(|index| index.name == name) {
+        let key = numbers(&[table.id, index.id]);
+        return Ok(one(Definition::Delete { space: INDEX, key }, 1));
     }
     let message = format!("Constraint '{name}' does not exist in space '{}'", table.name);
     Err(error::make(ladon_space::ErrorCode(169), message))

@@ -1,19 +1,21 @@
 //! CREATE, ALTER, DROP and TRUNCATE: tuples of the system spaces, as Tarantool 2.6 makes them.
 
-use crate::ast::{ColumnDef, CreateTable, Expr, KeyDef, Statement};
+use crate::ast::{ColumnDef, CreateTable, Expr, ForeignDef, KeyDef, Statement};
 use crate::catalog::Table;
 use crate::constraints::{
     add_check, add_checks, add_foreign, drop_constraint, foreign_keys, named_fields,
+    unnamed_foreign,
 };
 use crate::define_trigger;
 use crate::definition::{
-    Definition, Definitions, Named, Schema, existing, numbers, one, text, with_field,
+    Definition, Definitions, Named, Schema, existing, numbers, one, option_of, text, with_field,
 };
 use crate::error::{self, Error};
 use crate::prepared::{Definable, Prepared};
 use crate::view_tables;
 use ladon_msgpack::write;
 use ladon_space::FieldType;
+use ladon_space::fields::Fields;
 use ladon_system_spaces::{INDEX, SEQUENCE, SEQUENCE_DATA, SPACE, SPACE_SEQUENCE, TRUNCATE};
 
 impl Definable<'_> {
@@ -48,9 +50,12 @@ impl Definable<'_> {
             Statement::AddCheck { table, name, text } => {
                 add_check(&*existing(schema, table)?, (name, text))
             }
+            Statement::AddColumn(table) => add_column(table, schema),
             Statement::AddForeign { table, foreign } => {
                 let table = existing(schema, table)?;
-                add_foreign(&table, foreign, schema)
+                let mut definitions = add_foreign(&table, foreign, schema)?;
+                definitions.steps.splice(0..0, foreign_index(&table, foreign));
+                Ok(definitions)
             }
             Statement::AddUnique { table, key, is_primary } => {
                 let table = existing(schema, table)?;
@@ -155,12 +160,15 @@ fn collation(schema: &mut dyn Schema, name: &str) -> Result<u32, Error> {
     })
 }
 
+/// Parts of an index: field, type, whether it may be null, collation.
+type Parts = Vec<(u32, FieldType, bool, u32)>;
+
 /// The columns of a key, as parts of an index.
 fn parts(
     key: &KeyDef,
     (table, fields): (&str, &[Named<'_>]),
     schema: &mut dyn Schema,
-) -> Result<Vec<(u32, FieldType, bool, u32)>, Error> {
+) -> Result<Parts, Error> {
     let mut found = Vec::new();
     for (name, collate) in &key.columns {
         let at = fields.iter().position(|field| field.name == *name);
@@ -222,7 +230,8 @@ fn create_table(table: &CreateTable, schema: &mut dyn Schema) -> Result<Definiti
         format: &format(&fields),
         count: fields.len(),
     })];
-    add_keys(&mut steps, (table, primary, id), &fields, schema)?;
+    let made = add_keys(&mut steps, (table, primary, id), &fields, schema)?;
+    add_foreign_indexes(&mut steps, (table, id), &fields, &made);
     if let Some(column) = &table.autoincrement {
         let field = fields.iter().position(|field| field.name == *column);
         let field = field.ok_or_else(|| error::no_column(column))?;
@@ -237,7 +246,7 @@ fn add_keys(
     (table, primary, id): (&CreateTable, &KeyDef, u32),
     fields: &[Named<'_>],
     schema: &mut dyn Schema,
-) -> Result<(), Error> {
+) -> Result<Vec<Parts>, Error> {
     let name = &table.name[..];
     // Their numbers in names are those of the text.
     let before = table.keys_before_primary;
@@ -249,7 +258,7 @@ fn add_keys(
             .enumerate()
             .map(|(at, key)| (key, "unique", at + 1 + usize::from(at >= before))),
     );
-    let mut made: Vec<Vec<(u32, FieldType, bool, u32)>> = Vec::new();
+    let mut made: Vec<Parts> = Vec::new();
     let mut skipped = 0;
     for (key, prefix, place) in all {
         let parts = parts(key, (name, fields), schema)?;
@@ -264,7 +273,56 @@ fn add_keys(
         steps.push(index((id, number, &index_name), true, &parts));
         made.push(parts);
     }
-    Ok(())
+    Ok(made)
+}
+
+/// Adds indexes over the columns of foreign keys that have none: by them it is found who names a row
+/// that leaves.
+fn add_foreign_indexes(
+    steps: &mut Vec<Definition>,
+    (table, id): (&CreateTable, u32),
+    fields: &[Named<'_>],
+    made: &[Parts],
+) {
+    let mut made = made.to_vec();
+    for (at, key) in table.foreign.iter().enumerate() {
+        let parts = foreign_parts(&key.columns, fields);
+        if made.iter().any(|other| covers(other, &parts)) {
+            continue;
+        }
+        let name = key.name.clone().unwrap_or_else(|| unnamed_foreign(&table.name, at));
+        steps.push(index((id, made.len() as u32, &name), false, &parts));
+        made.push(parts);
+    }
+}
+
+/// The index that a table needs for a new foreign key, if it has none.
+fn foreign_index(table: &Table, key: &ForeignDef) -> Option<Definition> {
+    let parts = foreign_parts(&key.columns, &named_fields(table));
+    let has = |index: &crate::catalog::Index, field: u32| {
+        index.parts.iter().any(|part| part.field == Some(field))
+    };
+    let is_covered = table.indexes.iter().any(|index| {
+        index.parts.len() == parts.len() && parts.iter().all(|part| has(index, part.0))
+    });
+    let id = table.indexes.iter().map(|index| index.id + 1).max().unwrap_or(0);
+    let name = key.name.as_deref().unwrap_or_default();
+    (!is_covered).then(|| index((table.id, id, name), false, &parts))
+}
+
+/// The columns of a foreign key, as parts of an index.
+fn foreign_parts(columns: &[String], fields: &[Named<'_>]) -> Parts {
+    let place = |name: &String| fields.iter().position(|field| field.name == *name);
+    let places = columns.iter().filter_map(place);
+    places
+        .map(|at| (at as u32, fields[at].kind, fields[at].is_nullable, fields[at].collation))
+        .collect()
+}
+
+/// Whether an index is over just the fields of another one's parts.
+fn covers(index: &Parts, parts: &Parts) -> bool {
+    let has = |field: u32| index.iter().any(|part| part.0 == field);
+    index.len() == parts.len() && parts.iter().all(|part| has(part.0))
 }
 
 /// Checks that a default does not depend on a row.
@@ -337,6 +395,50 @@ fn autoincrement(
         Definition::Insert { space: SEQUENCE, tuple: sequence, key: numbers(&[id]) },
         Definition::Insert { space: SPACE_SEQUENCE, tuple: filler, key: numbers(&[space]) },
     ]
+}
+
+/// ALTER TABLE .. ADD COLUMN: a field of the format. Rows that there are do not have it, and show
+/// null: so their number of fields is free from then on.
+fn add_column(added: &CreateTable, schema: &mut dyn Schema) -> Result<Definitions, Error> {
+    const COUNT: usize = 4;
+    const FORMAT: usize = 6;
+    let table = existing(schema, &added.name)?;
+    if table.view.is_some() {
+        let message = format!("Can't modify space '{}': space is a view", table.name);
+        return Err(error::make(error::ALTER_SPACE, message));
+    }
+    let Some(column) = added.columns.first() else { return Ok(Definitions::default()) };
+    if table.column(&column.name).is_some() {
+        let message = format!("Space field '{}' is duplicate", column.name);
+        return Err(error::make(ladon_space::ErrorCode(149), message));
+    }
+    let checks = option_of(&table.definition, "sql_checks");
+    let collation = match &column.collation {
+        Some(_) if checks.is_some() => {
+            return Err(error::unsupported("CHECK in a table with COLLATE"));
+        }
+        Some(name) => collation(schema, name)?,
+        None => 0,
+    };
+    check_default(&table.name, column)?;
+    let fields = format(&[Named {
+        name: &column.name,
+        kind: column.kind,
+        is_nullable: column.is_nullable.unwrap_or(true),
+        collation,
+        default: column.default.as_ref().map(|(_, text)| &text[..]),
+    }]);
+    let known = Fields::of(&table.definition).nth(FORMAT).unwrap_or(&[0x90]);
+    let mut all = Vec::new();
+    write::array(&mut all, Fields::of(known).count() as u32 + 1);
+    for field in Fields::of(known).chain(Fields::of(&fields)) {
+        all.extend_from_slice(field);
+    }
+    let mut count = Vec::new();
+    let exact = if schema.is_empty(table.id) { table.columns.len() as u64 + 1 } else { 0 };
+    write::uint(&mut count, exact);
+    let tuple = with_field(&with_field(&table.definition, FORMAT, &all), COUNT, &count);
+    Ok(one(Definition::Replace { space: SPACE, tuple }, 0))
 }
 
 /// Names, with a number behind those that were there before.

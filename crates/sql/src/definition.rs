@@ -22,6 +22,8 @@ pub trait Schema: Catalog {
     /// # Errors
     /// If definitions cannot be read.
     fn views_before_drop(&mut self, table: u32) -> Result<Vec<String>, Error>;
+    /// Whether a space has no tuple.
+    fn is_empty(&mut self, space: u32) -> bool;
     /// The user's number.
     fn owner(&mut self) -> u32;
     /// The sequence that fills in a field of a space, if it was made for that.

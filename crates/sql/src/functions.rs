@@ -3,7 +3,7 @@
 use crate::convert::text_of;
 use crate::error::{self, Error};
 use crate::operators::order;
-use crate::value::{Value, double_text};
+use crate::value::Value;
 use ladon_space::FieldType;
 
 /// A function: its place in the table.
@@ -370,14 +370,8 @@ fn round(arguments: &[Value], _: &Around) -> Result<Value, Error> {
     if digits == 0 {
         return Ok(Value::Double((number.abs() + 0.5).floor().copysign(number)));
     }
-    // As a text of so many digits: the number nearest to what was written.
-    let text = format!("{:.*}", digits as usize, nudged(number));
+    let text = format!("{number:.*}", digits as usize);
     Ok(Value::Double(text.parse().unwrap_or(number)))
-}
-
-/// A half is rounded away from zero, though its double may be a little less.
-fn nudged(number: f64) -> f64 {
-    double_text(number).parse::<f64>().unwrap_or(number) * (1.0 + f64::EPSILON)
 }
 
 fn row_count(_: &[Value], around: &Around) -> Result<Value, Error> {

@@ -8,9 +8,14 @@ use crate::value::{INTEGER_MAX, INTEGER_MIN, Value};
 use ladon_space::Collation;
 use std::cmp::Ordering;
 
-fn integer(value: i128) -> Result<Value, Error> {
+/// A result that is an integer.
+///
+/// # Errors
+/// If it is none of MessagePack's.
+#[inline]
+pub(crate) fn integer(value: i128) -> Result<i128, Error> {
     match (INTEGER_MIN..=INTEGER_MAX).contains(&value) {
-        true => Ok(Value::Int(value)),
+        true => Ok(value),
         false => Err(error::execute("integer is overflowed")),
     }
 }
@@ -37,14 +42,7 @@ pub(crate) fn arithmetic(op: Binary, a: &Value, b: &Value) -> Result<Value, Erro
     let b = to_numeric(b)?;
     let a = to_numeric(a)?;
     if let (Value::Int(a), Value::Int(b)) = (&a, &b) {
-        let by_zero = || error::execute("division by zero");
-        return match op {
-            Binary::Add => integer(a + b),
-            Binary::Subtract => integer(a - b),
-            Binary::Multiply => a.checked_mul(*b).map_or_else(|| integer(i128::MAX), integer),
-            Binary::Divide => a.checked_div(*b).map_or_else(|| Err(by_zero()), integer),
-            _ => a.checked_rem(*b).map_or_else(|| Err(by_zero()), integer),
-        };
+        return of_integers(op, *a, *b);
     }
     let (a, b) = (double(&a), double(&b));
     let result = match op {
@@ -60,14 +58,35 @@ pub(crate) fn arithmetic(op: Binary, a: &Value, b: &Value) -> Result<Value, Erro
     Ok(if result.is_nan() { Value::Null } else { Value::Double(result) })
 }
 
+/// As [`arithmetic`], of two integers.
+///
+/// # Errors
+/// As [`arithmetic`].
+#[inline]
+pub(crate) fn of_integers(op: Binary, a: i128, b: i128) -> Result<Value, Error> {
+    let by_zero = || error::execute("division by zero");
+    let result = match op {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
+        Binary::Multiply => a.saturating_mul(b),
+        Binary::Divide => a.checked_div(b).ok_or_else(by_zero)?,
+        Binary::BitAnd | Binary::BitOr | Binary::ShiftLeft | Binary::ShiftRight => {
+            return bits(op, a, b);
+        }
+        _ => a.checked_rem(b).ok_or_else(by_zero)?,
+    };
+    integer(result).map(Value::Int)
+}
+
 fn bits(op: Binary, a: i128, b: i128) -> Result<Value, Error> {
     const WIDTH: i128 = 64;
+    // Beyond the largest signed integer, its bits count.
+    let b = i128::from(b as i64);
     let (op, b) = match op {
         Binary::ShiftLeft if b < 0 => (Binary::ShiftRight, -b),
         Binary::ShiftRight if b < 0 => (Binary::ShiftLeft, -b),
         op => (op, b),
     };
-    // Beyond the largest signed integer, its bits count.
     let a = a as i64;
     let bits = match op {
         Binary::BitAnd => a & b as i64,
@@ -86,7 +105,7 @@ fn bits(op: Binary, a: i128, b: i128) -> Result<Value, Error> {
 /// As [`arithmetic`].
 pub(crate) fn negate(value: &Value) -> Result<Value, Error> {
     match to_numeric(value)? {
-        Value::Int(value) => integer(-value),
+        Value::Int(value) => integer(-value).map(Value::Int),
         Value::Double(value) => Ok(Value::Double(-value)),
         other => Ok(other),
     }

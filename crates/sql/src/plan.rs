@@ -45,6 +45,29 @@ pub(crate) fn names_columns<'x>(all: impl Iterator<Item = &'x Ex>) -> bool {
     is_one
 }
 
+/// Whether a query is inside of an expression.
+pub(crate) fn has_query(ex: &Ex) -> bool {
+    let any = |mut list: &mut dyn Iterator<Item = &Ex>| Iterator::any(&mut list, has_query);
+    match ex {
+        Ex::InQuery(..) | Ex::Exists(_) | Ex::Scalar(_) => true,
+        Ex::Value(_) | Ex::Parameter(_) | Ex::Aggregate(_) | Ex::Raise(_) | Ex::Column(_) => false,
+        Ex::Unary(_, a) | Ex::IsNull(a, _) | Ex::Cast(a, _) => has_query(a),
+        Ex::And(a, b)
+        | Ex::Or(a, b)
+        | Ex::Arithmetic(_, a, b)
+        | Ex::Concat(a, b)
+        | Ex::Compare(_, a, b, _) => has_query(a) || has_query(b),
+        Ex::CompareRows(_, pairs) => any(&mut pairs.iter().flat_map(|(a, b, _)| [a, b])),
+        Ex::InList(a, list, _) => has_query(a) || any(&mut list.iter().map(|(ex, _)| ex)),
+        Ex::Like(a, b, c, ..) => any(&mut [&**a, &**b].into_iter().chain(c.as_deref())),
+        Ex::Case(a, branches, b) => {
+            any(&mut branches.iter().flat_map(|(a, b, _)| [a, b]))
+                || any(&mut a.as_deref().into_iter().chain(b.as_deref()))
+        }
+        Ex::Function(_, list, _) => any(&mut list.iter()),
+    }
+}
+
 /// Visits all columns in an expression, with how many levels of queries are around each.
 fn each_place(ex: &Ex, level: usize, visit: &mut dyn FnMut(&Place, usize)) {
     let mut all = |list: &mut dyn Iterator<Item = &Ex>| {
@@ -102,7 +125,8 @@ fn each_of_core(core: &Core, level: usize, visit: &mut dyn FnMut(&Place, usize))
             Access::Keys { list, .. } => list.iter().collect(),
             Access::Hash { own, known, .. } => own.iter().chain(known).collect(),
         };
-        for ex in of_access.into_iter().chain(&step.filter).chain(&step.after) {
+        let conditions = step.filter.iter().chain(&step.seen_to).chain(&step.after);
+        for ex in of_access.into_iter().chain(conditions) {
             each_place(ex, level, visit);
         }
     }
@@ -127,6 +151,8 @@ struct Term<'e> {
     op: Binary,
     other: &'e Ex,
     how: Comparison,
+    /// The place of the condition.
+    place: usize,
 }
 
 fn flipped(op: Binary) -> Binary {
@@ -141,7 +167,7 @@ fn flipped(op: Binary) -> Binary {
 
 fn terms<'e>(conditions: &[&'e Ex], slot: usize, known: u64) -> Vec<Term<'e>> {
     let mut found = Vec::new();
-    for condition in conditions {
+    for (place, condition) in conditions.iter().enumerate() {
         let Ex::Compare(op, a, b, how) = condition else { continue };
         if *op == Binary::Unequal {
             continue;
@@ -151,7 +177,7 @@ fn terms<'e>(conditions: &[&'e Ex], slot: usize, known: u64) -> Vec<Term<'e>> {
                 && of == slot
                 && slots(other) & !known == 0
             {
-                found.push(Term { field, op, other, how: *how });
+                found.push(Term { field, op, other, how: *how, place });
             }
         }
     }
@@ -178,6 +204,7 @@ fn index_access(index: &Index, terms: &[Term<'_>]) -> Option<(IndexAccess, f64)>
         high: None,
         is_reverse: false,
         is_unique: false,
+        sees_to: Vec::new(),
     };
     let of_part = |part: &crate::catalog::IndexPart| -> Vec<&Term<'_>> {
         let is_own = |term: &&Term<'_>| Some(term.field) == part.field && fits(part, term.how);
@@ -188,6 +215,7 @@ fn index_access(index: &Index, terms: &[Term<'_>]) -> Option<(IndexAccess, f64)>
         let own = of_part(part);
         let Some(equal) = own.iter().find(|term| term.op == Binary::Equal) else { break };
         access.equal.push((equal.other.clone(), part.kind));
+        access.sees_to.push(equal.place);
         used += 1;
     }
     let mut rows = ROWS;
@@ -334,12 +362,17 @@ pub(crate) fn join(
         let (ready, later): (Vec<_>, Vec<_>) =
             rest.into_iter().partition(|(of, _)| of & !known == 0);
         rest = later;
-        let ready = ready.into_iter().map(|(_, ex)| ex.clone()).collect();
-        let (filter, after) = match joined.is_left {
-            true => (joined.on.clone(), ready),
-            false => (ready, Vec::new()),
+        let sees_to = match &access {
+            Access::Index(access) => &access.sees_to[..],
+            _ => &[],
         };
-        steps.push(Step { slot, access, filter, after, is_left: joined.is_left });
+        let is_seen_to = |ex: &&Ex| sees_to.iter().any(|at| std::ptr::eq(conditions[*at], *ex));
+        let ready: Vec<&Ex> = ready.into_iter().map(|(_, ex)| ex).collect();
+        let (own, after) = if joined.is_left { (on.clone(), ready) } else { (ready, Vec::new()) };
+        let (seen_to, filter): (Vec<&Ex>, Vec<&Ex>) = own.into_iter().partition(is_seen_to);
+        let [filter, seen_to, after] =
+            [filter, seen_to, after].map(|all| all.into_iter().cloned().collect());
+        steps.push(Step { slot, access, filter, seen_to, after, is_left: joined.is_left });
     }
     (steps, constant.into_iter().map(|(_, ex)| ex.clone()).collect())
 }
@@ -423,6 +456,7 @@ pub(crate) fn order_by_index(core: &mut Core, table: &Table, sorting: &[Sorting]
                 high: None,
                 is_reverse: is_descending,
                 is_unique: false,
+                sees_to: Vec::new(),
             });
             true
         }

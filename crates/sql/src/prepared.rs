@@ -10,7 +10,7 @@ use crate::functions::Around;
 use crate::parser;
 use crate::run::{self, Budget, Run, Spaces};
 use crate::stepwise::Stepwise;
-use crate::tree::{Output, Query};
+use crate::tree::{Access, Output, Query};
 use crate::triggers::Program;
 use crate::value::Value;
 use ladon_space::FieldType;
@@ -215,15 +215,22 @@ impl Prepared {
         &self.spaces
     }
 
+    /// Whether it reads all rows of a table.
+    pub fn reads_all(&self) -> bool {
+        let Kind::Rows(Query { cores, limit: None, .. }) = &self.kind else { return false };
+        let first = cores.first().and_then(|(_, core)| core.steps.first());
+        first.is_some_and(|step| matches!(step.access, Access::All))
+    }
+
     fn run<'r>(
         &self,
-        (spaces, parameters): (&'r Spaces<'r>, &'r [Value]),
+        (spaces, parameters): (&Spaces<'r>, &'r [Value]),
         session: Session,
         budget: &'r Budget,
     ) -> Run<'r> {
         let Session { row_count, random, .. } = session;
         let around = Around { collation: 0, row_count, random };
-        Run::new(spaces, parameters, around, budget, self.places)
+        Run::new(spaces.clone(), parameters, around, budget, self.places)
     }
 
     /// Appends the rows of its result, each a MessagePack array. Returns their number.
@@ -232,7 +239,7 @@ impl Prepared {
     /// Those of the statement, and of the budget ([`is_interrupted`]).
     pub fn write_rows<'r>(
         &self,
-        from: (&'r Spaces<'r>, &'r [Value]),
+        from: (&Spaces<'r>, &'r [Value]),
         session: Session,
         budget: &'r Budget,
         out: &mut Vec<u8>,
@@ -245,12 +252,7 @@ impl Prepared {
             }
             _ => return Ok(0),
         };
-        let run = self.run(from, session, budget);
-        let rows = run.query(query, None, None)?;
-        for row in &rows {
-            write_row(row, out);
-        }
-        u32::try_from(rows.len()).map_err(|_| error::execute("too many rows"))
+        self.run(from, session, budget).write_rows(query, out)
     }
 
     /// What a statement is to change, by the rows that there are.
@@ -259,7 +261,7 @@ impl Prepared {
     /// As [`Prepared::write_rows`].
     pub fn changes<'r>(
         &self,
-        from: (&'r Spaces<'r>, &'r [Value]),
+        from: (&Spaces<'r>, &'r [Value]),
         session: Session,
         budget: &'r Budget,
     ) -> Result<Changes, Error> {

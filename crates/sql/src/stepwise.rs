@@ -12,6 +12,7 @@ use crate::ast::{OnConflict, Timing};
 use crate::changes::{Change, Changing, Done, How, Stop, Writer, unique_key};
 use crate::error::{self, Error, Then};
 use crate::functions::Around;
+use crate::plan;
 use crate::programs::Fired;
 use crate::run::{Budget, Env, Row, Run, Slot, Spaces};
 use crate::tree::{Core, Ex};
@@ -40,7 +41,7 @@ pub(crate) struct Stepwise<'f> {
 }
 
 /// OLD and NEW.
-type Rows = [Slot; 2];
+type Rows = [Slot<'static>; 2];
 
 fn env(rows: &Rows) -> Env<'_> {
     Env { slots: rows, aggregates: &[], outer: None }
@@ -70,7 +71,7 @@ impl Stepwise<'_> {
             reads.iter().map(|id| self.writer.copy(*id)).collect();
         let copies = copies?;
         let spaces = Spaces::of(copies.iter());
-        work(&Run::new(&spaces, self.parameters, self.around, self.budget, self.places))
+        work(&Run::new(spaces, self.parameters, self.around, self.budget, self.places))
     }
 
     /// Changes rows. `outer` has the rows of the trigger around, `policy` its statement's conflict
@@ -120,13 +121,13 @@ impl Stepwise<'_> {
             let mut all = Vec::new();
             run.each_joined(core, outer.map(env).as_ref(), &mut |env| {
                 let (found, bytes) = match env.slots.first() {
-                    Some(Slot::Tuple(tuple)) => {
+                    Some(Slot::Row(row)) => (Found::Row(row.clone()), row.len() * 32),
+                    slot => {
+                        let Some(tuple) = slot.and_then(Slot::tuple) else { return Ok(()) };
                         let key = changing.key_of(tuple.bytes())?;
                         let bytes = key.len();
                         (Found::Key(key), bytes)
                     }
-                    Some(Slot::Row(row)) => (Found::Row(row.clone()), row.len() * 32),
-                    _ => return Ok(()),
                 };
                 run.budget.take(bytes + 64)?;
                 all.push(found);
@@ -137,10 +138,10 @@ impl Stepwise<'_> {
     }
 
     /// The row as it is now; none if it has gone.
-    fn now(&mut self, changing: &Changing, found: &Found) -> Result<Option<Slot>, Error> {
+    fn now(&mut self, changing: &Changing, found: &Found) -> Result<Option<Slot<'static>>, Error> {
         match found {
             Found::Row(row) => Ok(Some(Slot::Row(row.clone()))),
-            Found::Key(key) => Ok(self.writer.find(changing.table.id, 0, key)?.map(Slot::Tuple)),
+            Found::Key(key) => Ok(self.writer.find(changing.table.id, 0, key)?.map(Slot::Own)),
         }
     }
 
@@ -170,7 +171,7 @@ impl Stepwise<'_> {
         }
         let written = changing.made(policy, Vec::new()).apply_row(change, self.writer, done)?;
         if let Some(new) = written.and_then(|written| written.new) {
-            rows[1] = Slot::Tuple(new);
+            rows[1] = Slot::Own(new);
             self.fire(&changing.triggers, Timing::After, &rows, policy)?;
         }
         Ok(())
@@ -188,7 +189,7 @@ impl Stepwise<'_> {
         for index in table.indexes.iter().filter(|index| index.is_unique) {
             let Some(key) = unique_key(index, tuple) else { continue };
             let Some(old) = self.writer.find(table.id, index.id, &key)? else { continue };
-            let rows = [Slot::Tuple(old), Slot::Nothing];
+            let rows = [Slot::Own(old), Slot::Nothing];
             self.fire(&changing.replaced, Timing::Before, &rows, policy)?;
             let delete = Statement::Delete { index: index.id, key: &key };
             if self.writer.write(table.id, delete)?.old.is_some() {
@@ -220,7 +221,7 @@ impl Stepwise<'_> {
         }
         let written = changing.made(policy, Vec::new()).apply_row(&change, self.writer, done)?;
         if let Some(new) = written.and_then(|written| written.new) {
-            rows[1] = Slot::Tuple(new);
+            rows[1] = Slot::Own(new);
             self.fire(&changing.triggers, Timing::After, &rows, policy)?;
         }
         Ok(())
@@ -230,31 +231,28 @@ impl Stepwise<'_> {
     fn updated(
         &mut self,
         changing: &Changing,
-        (old, outer): (&Slot, Option<&Rows>),
+        (old, outer): (&Slot<'static>, Option<&Rows>),
         (set, policy): (&[(usize, Ex)], OnConflict),
     ) -> Result<Option<(Option<Change>, Row)>, Error> {
-        self.over(&changing.reads, |run| {
+        // A copy of the table would make the write that follows copy its path in the trees.
+        let has_query = set.iter().any(|(_, ex)| plan::has_query(ex));
+        let reads = if has_query { &changing.reads[..] } else { &[] };
+        self.over(reads, |run| {
             let outer = outer.map(env);
             let slots = std::slice::from_ref(old);
             let env = Env { slots, aggregates: &[], outer: outer.as_ref() };
-            match old {
-                Slot::Tuple(tuple) => {
-                    let change = changing.update(run, tuple.bytes(), &env, (set, policy))?;
-                    let Some(Change::Update(key, operations, new)) = change else {
-                        return Ok(None);
-                    };
-                    let row = row_of(&new);
-                    Ok(Some((Some(Change::Update(key, operations, new)), row)))
+            if let Slot::Row(row) = old {
+                let mut values = row.to_vec();
+                for (field, ex) in set {
+                    values[*field] = run.eval(ex, &env)?;
                 }
-                Slot::Row(row) => {
-                    let mut values = row.to_vec();
-                    for (field, ex) in set {
-                        values[*field] = run.eval(ex, &env)?;
-                    }
-                    Ok(Some((None, values.into())))
-                }
-                Slot::Nothing => Ok(None),
+                return Ok(Some((None, values.into())));
             }
+            let Some(tuple) = old.tuple() else { return Ok(None) };
+            let change = changing.update(run, tuple.bytes(), &env, (set, policy))?;
+            let Some(Change::Update(key, operations, new)) = change else { return Ok(None) };
+            let row = row_of(&new);
+            Ok(Some((Some(Change::Update(key, operations, new)), row)))
         })
     }
 

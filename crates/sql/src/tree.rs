@@ -171,6 +171,8 @@ pub(crate) struct Step {
     pub(crate) access: Access,
     /// What has to hold of the rows so far; of a left join, for a row to match.
     pub(crate) filter: Vec<Ex>,
+    /// What holds as well of the rows that the access finds, unless it does not help.
+    pub(crate) seen_to: Vec<Ex>,
     /// What has to hold after a left join, of its rows of nulls as well.
     pub(crate) after: Vec<Ex>,
     pub(crate) is_left: bool,
@@ -205,4 +207,6 @@ pub(crate) struct IndexAccess {
     pub(crate) is_reverse: bool,
     /// At most one tuple has the key.
     pub(crate) is_unique: bool,
+    /// The conditions that equal parts see to, by their places among those of the step.
+    pub(crate) sees_to: Vec<usize>,
 }

@@ -240,14 +240,7 @@ impl Running<'_, '_> {
 
     /// Creates a space with all that belongs to it, in one transaction.
     pub(crate) fn define_table(&mut self, tuples: &[NewDefinition<'_>]) -> Result<(), Ended> {
-        if self.is_in_transaction() {
-            let what = "definitions in a transaction of several requests";
-            return Err(error::unsupported(what).into());
-        }
-        self.check_takes_writes()?;
-        for (id, _) in tuples {
-            self.check_stillness(*id)?;
-        }
+        self.check_defines(tuples)?;
         let node = self.thread.node;
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
         let rights = self.session.rights(node, scratch)?;
@@ -256,6 +249,37 @@ impl Running<'_, '_> {
             space.insert(tuple)
         };
         let (done, lsn) = node.keyspace.define_table(tuples, rights, scratch, insert, append);
+        self.defined(done, lsn)
+    }
+
+    /// Drops a space with all that belongs to it, in one transaction.
+    pub(crate) fn drop_table(&mut self, keys: &[NewDefinition<'_>]) -> Result<(), Ended> {
+        self.check_defines(keys)?;
+        let node = self.thread.node;
+        let ThreadParts { scratch, append, .. } = &mut *self.thread;
+        let rights = self.session.rights(node, scratch)?;
+        let delete = |space: &mut Space, key: &[u8]| {
+            check_write(rights, space)?;
+            Statement::Delete { index: 0, key }.run(space)
+        };
+        let (done, lsn) = node.keyspace.drop_table(keys, rights, scratch, delete, append);
+        self.defined(done, lsn)
+    }
+
+    /// Checks that definitions may change now.
+    fn check_defines(&mut self, tuples: &[NewDefinition<'_>]) -> Result<(), Ended> {
+        if self.is_in_transaction() {
+            let what = "definitions in a transaction of several requests";
+            return Err(error::unsupported(what).into());
+        }
+        self.check_takes_writes()?;
+        for (id, _) in tuples {
+            self.check_stillness(*id)?;
+        }
+        Ok(())
+    }
+
+    fn defined(&mut self, done: Result<(), BoxError>, lsn: Lsn) -> Result<(), Ended> {
         self.depends = self.depends.max(lsn);
         if done.is_ok() {
             self.note_definition(lsn);

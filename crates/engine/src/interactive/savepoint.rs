@@ -62,6 +62,22 @@ impl View {
     }
 }
 
+impl View {
+    /// Forgets what it was at a savepoint and after it; `before` is the one before, if there is one.
+    fn release(&mut self, savepoint: u64, before: Option<u64>) {
+        let at = self.kept.partition_point(|kept| kept.savepoint < savepoint);
+        let last = self.kept[..at].last().map(|kept| kept.savepoint);
+        // What was touched later was, at the one before, as it is kept of this one.
+        match (before, self.kept.get_mut(at)) {
+            (Some(before), Some(kept)) if last.is_none_or(|last| last < before) => {
+                kept.savepoint = before;
+                self.kept.truncate(at + 1);
+            }
+            _ => self.kept.truncate(at),
+        }
+    }
+}
+
 impl Touched {
     pub(super) fn keep_savepoint(&mut self, savepoint: u64) {
         self.view.keep(savepoint);
@@ -101,6 +117,16 @@ impl Interactive {
             self.hold(0)?;
         }
         Ok(true)
+    }
+
+    /// Forgets a savepoint and those after it; what was done stays.
+    pub fn release(&mut self, savepoint: u64) {
+        let Ok(at) = self.savepoints.binary_search(&savepoint) else { return };
+        self.savepoints.truncate(at);
+        let before = self.savepoints.last().copied();
+        for touched in self.touched.values_mut() {
+            touched.view.release(savepoint, before);
+        }
     }
 
     /// What a commit does is kept for [`Interactive::committed`].

@@ -361,6 +361,11 @@ impl Catalog {
         }
     }
 
+    /// Whether foreign keys name tuples of a space.
+    pub fn names(&self, id: SpaceId) -> bool {
+        self.links.is_named_at_all(id)
+    }
+
     /// The space and those that a write of it locks as well, in order, if there are foreign keys.
     #[inline]
     pub(crate) fn linked(&self, id: SpaceId) -> Option<&[SpaceId]> {

@@ -175,7 +175,7 @@ pub(super) struct Effect<'a> {
 
 impl Effect<'_> {
     /// Changes the spaces that the tuple describes; they are locked until the transaction ends.
-    fn take(
+    pub(super) fn take(
         &self,
         tx: &mut SpaceTx<'_>,
         rights: &dyn DefinitionRights,
@@ -200,7 +200,10 @@ impl Effect<'_> {
         let mut others = parents.clone();
         others.insert(described);
         for cell in others.iter().filter_map(|id| catalog.get(*id)) {
-            tx.lock_also(cell);
+            // A table that is dropped as a whole is held already.
+            if tx.held(cell.id()).is_none() {
+                tx.lock_also(cell);
+            }
         }
         if catalog.get(described).is_none() {
             self.check_checks(None)?;

@@ -160,7 +160,13 @@ impl Effect<'_> {
         if tx.sequence_tuple(def.id)?.is_some() {
             return Err(cannot_drop_sequence(&def.name, "the sequence has data"));
         }
-        if catalog.is_filler(def.id) {
+        // Where a table goes as a whole, what its sequence filled in has left before.
+        const SEQUENCE_INDEX: u32 = 1;
+        let is_in_use = match tx.held(system::SPACE_SEQUENCE) {
+            Some(_) => has(tx, system::SPACE_SEQUENCE, SEQUENCE_INDEX, &key_of_number(def.id))?,
+            None => catalog.is_filler(def.id),
+        };
+        if is_in_use {
             return Err(cannot_drop_sequence(&def.name, "the sequence is in use"));
         }
         lock_system(tx, system::PRIV)?;
@@ -290,6 +296,9 @@ fn of_space<T>(
 
 /// Locks one more system space, which has a higher number than those that are held.
 fn lock_system<'a>(tx: &mut SpaceTx<'a>, id: SpaceId) -> Result<(), BoxError> {
+    if tx.held(id).is_some() {
+        return Ok(());
+    }
     let cell = tx.catalog().get(id).ok_or_else(|| no_such_space(id))?;
     tx.lock_also(cell);
     Ok(())

@@ -1,13 +1,14 @@
 //! The one way in which a tuple of a locked space is written, whoever holds the lock.
 //!
 //! ```text
-//! statement -> foreign keys -> kept: counted, logged, listed to be taken back
+//! statement -> actions of foreign keys, which are statements as well
+//!           -> foreign keys -> kept: counted, logged, listed to be taken back
 //!                           -> refused: taken back at once
 //! ```
 
 use super::catalog::{Catalog, Content};
 use super::error::has_triggers;
-use super::foreign_keys::check_written;
+use super::foreign_keys::{DEPTH_MAX, FOLLOWED_MAX, check_written, followed, too_deep};
 use ladon_msgpack::write;
 use ladon_record::{Change, ChangeBuffer, Lsn, SpaceId};
 use ladon_space::{
@@ -27,6 +28,10 @@ pub(super) struct Writes<G> {
     pub(super) bytes_delta: i64,
     /// The LSN that all depends on that was read and written.
     pub(super) dependency: Lsn,
+    /// How many tuples the actions of foreign keys have changed because of a statement, and how deep
+    /// they are.
+    followed: usize,
+    depth: usize,
 }
 
 /// A statement that has run.
@@ -78,7 +83,14 @@ impl Content {
 impl<G: DerefMut<Target = Content>> Writes<G> {
     /// The guards are in the order of the spaces' numbers.
     pub(super) fn new(guards: SmallVec<[(SpaceId, G); 2]>) -> Writes<G> {
-        Writes { guards, done: SmallVec::new(), bytes_delta: 0, dependency: Lsn::ZERO }
+        Writes {
+            guards,
+            done: SmallVec::new(),
+            bytes_delta: 0,
+            dependency: Lsn::ZERO,
+            followed: 0,
+            depth: 0,
+        }
     }
 
     fn find(&self, id: SpaceId) -> Option<usize> {
@@ -131,12 +143,21 @@ impl<G: DerefMut<Target = Content>> Writes<G> {
         let content = &mut *self.guards[at].1;
         self.dependency = self.dependency.max(content.changed);
         let ran = content.run(statement)?;
-        let is_checked = self.check_foreign_keys(catalog, id, &ran.written);
-        let content = &mut *self.guards[at].1;
+        let (done, mark) = (self.done.len(), changes.mark());
+        let is_checked = match catalog.linked(id) {
+            None => Ok(()),
+            Some(linked) => self
+                .follow_foreign_keys(catalog, (id, linked), &ran.written, changes)
+                .and_then(|()| self.check_foreign_keys(linked, id, &ran.written)),
+        };
         if let Err(error) = is_checked {
+            self.undo_to(done);
+            changes.truncate(mark);
+            let content = &mut *self.guards[at].1;
             self.bytes_delta += content.take_back(&ran.written, ran.bytes_before);
             return Err(error);
         }
+        let content = &mut *self.guards[at].1;
         self.bytes_delta += content.keep(&ran, changes);
         if !ran.written.is_nothing() {
             self.done.push((id, ran.written.clone()));
@@ -159,15 +180,43 @@ impl<G: DerefMut<Target = Content>> Writes<G> {
         Ok(ran.written)
     }
 
+    /// Does what the actions of foreign keys ask for, which name tuples of a space that was written.
+    fn follow_foreign_keys(
+        &mut self,
+        catalog: &Catalog,
+        (id, linked): (SpaceId, &[SpaceId]),
+        written: &Written,
+        changes: &mut ChangeBuffer,
+    ) -> Result<(), BoxError> {
+        let left = FOLLOWED_MAX.saturating_sub(self.followed);
+        for followed in followed(linked, id, written, |id| self.held(id), left)? {
+            if self.depth >= DEPTH_MAX {
+                return Err(too_deep(self.read(id)));
+            }
+            self.followed += followed.changes.len();
+            self.depth += 1;
+            let mut all = followed.changes.iter();
+            let result = all.try_for_each(|one| {
+                let run = |space: &mut Space| one.statement().run(space);
+                self.run(catalog, followed.child, run, changes).map(drop)
+            });
+            self.depth -= 1;
+            result?;
+        }
+        if self.depth == 0 {
+            self.followed = 0;
+        }
+        Ok(())
+    }
+
     /// Checks the foreign keys of a space that was written, and those that name it: the other
     /// spaces are locked as well.
     fn check_foreign_keys(
         &mut self,
-        catalog: &Catalog,
+        linked: &[SpaceId],
         id: SpaceId,
         written: &Written,
     ) -> Result<(), BoxError> {
-        let Some(linked) = catalog.linked(id) else { return Ok(()) };
         for other in linked {
             let at = self.at(*other);
             self.dependency = self.dependency.max(self.guards[at].1.changed);
@@ -216,7 +265,14 @@ impl<G: DerefMut<Target = Content>> Writes<G> {
 
     /// Takes everything back.
     pub(super) fn undo(&mut self) {
-        while let Some((id, written)) = self.done.pop() {
+        self.undo_to(0);
+    }
+
+    /// Takes back all but the first ones.
+    fn undo_to(&mut self, kept: usize) {
+        while self.done.len() > kept
+            && let Some((id, written)) = self.done.pop()
+        {
             let content = &mut **self.guard(id);
             let before = content.space.bytes();
             let delta = content.take_back(&written, before);

@@ -109,8 +109,8 @@ impl Binder<'_> {
                 self.case(operand.as_deref(), branches, otherwise.as_deref())
             }
             Expr::Cast(inner, kind) => {
-                let (inner, _) = self.expr(inner)?;
-                Ok((Ex::Cast(Box::new(inner), *kind), Static::of(*kind)))
+                let (inner, of) = self.expr(inner)?;
+                Ok((Ex::Cast(Box::new(inner), *kind), Static { kind: *kind, ..of }))
             }
             Expr::Collate(inner, name) => {
                 let (inner, mut of) = self.expr(inner)?;
@@ -367,7 +367,12 @@ impl Binder<'_> {
         };
         let first = kinds[0];
         let are_alike = kinds.iter().all(|of| of.kind == first.kind);
-        let of = if are_alike { first } else { Static::of(FieldType::Scalar) };
+        let of = match are_alike {
+            // A column's collation is not that of CASE.
+            true if !first.is_explicit => Static::of(first.kind),
+            true => first,
+            false => Static::of(FieldType::Scalar),
+        };
         Ok((Ex::Case(operand.map(|(ex, _)| Box::new(ex)), bound, otherwise), of))
     }
 
@@ -407,8 +412,12 @@ impl Binder<'_> {
         }
         let collation = arguments.iter().map(|(_, of)| of.collation).find(|id| *id != 0);
         let how = Comparison { is_numeric: false, collation: collation.unwrap_or(0) };
+        // What 2.6 flags with SQL_FUNC_DERIVEDCOLL compares as its first argument does.
+        let derives = matches!(name, "LOWER" | "UPPER" | "REPLACE" | "SUBSTR" | "TRIM");
+        let first = arguments.first().filter(|_| derives).map(|(_, of)| of.collation);
+        let of = Static { collation: first.unwrap_or(0), ..Static::of(kind) };
         let arguments = arguments.into_iter().map(|(ex, _)| ex).collect();
-        Ok((Ex::Function(function, arguments, how), Static::of(kind)))
+        Ok((Ex::Function(function, arguments, how), of))
     }
 
     fn aggregate(

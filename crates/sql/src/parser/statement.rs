@@ -3,8 +3,8 @@
 use super::expression::kind_named;
 use super::{COLUMNS_MAX, Parser, check_columns, text_of};
 use crate::ast::{
-    ColumnDef, Core, CreateTable, Delete, Expr, ForeignDef, Insert, KeyDef, OnConflict, Select,
-    Statement, Update,
+    ColumnDef, Core, CreateTable, Delete, Expr, ForeignAction, ForeignDef, Insert, KeyDef,
+    OnConflict, Select, Statement, Update,
 };
 use crate::error::{self, Error};
 use crate::lexer::{self, Kind};
@@ -388,6 +388,22 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// ALTER TABLE .. ADD [COLUMN].
+    fn added_column(&mut self, table: String) -> Result<Statement, Error> {
+        let _ = self.takes("COLUMN");
+        let mut made = CreateTable { name: table, ..CreateTable::default() };
+        self.column(&mut made)?;
+        let refused = match () {
+            () if made.primary.is_some() => "PRIMARY KEY",
+            () if !made.unique.is_empty() => "UNIQUE",
+            () if !made.foreign.is_empty() => "REFERENCES",
+            () if !made.checks.is_empty() => "CHECK",
+            () if made.autoincrement.is_some() => "AUTOINCREMENT",
+            () => return Ok(Statement::AddColumn(Box::new(made))),
+        };
+        Err(error::unsupported(&format!("ALTER TABLE ADD COLUMN with {refused}")))
+    }
+
     fn references(
         &mut self,
         name: Option<String>,
@@ -395,6 +411,7 @@ impl Parser<'_> {
     ) -> Result<ForeignDef, Error> {
         let parent = self.name()?;
         let parent_columns = if self.is_sign("(") { self.names()? } else { Vec::new() };
+        let (mut on_delete, mut on_update) = (ForeignAction::None, ForeignAction::None);
         loop {
             if self.takes("MATCH") {
                 let is_known = ["SIMPLE", "PARTIAL", "FULL"].iter().any(|it| self.takes(it));
@@ -402,18 +419,30 @@ impl Parser<'_> {
                     return Err(self.unexpected());
                 }
             } else if self.takes("ON") {
-                if !self.takes("DELETE") && !self.takes("UPDATE") {
+                let is_delete = self.takes("DELETE");
+                if !is_delete && !self.takes("UPDATE") {
                     return Err(self.unexpected());
                 }
-                let is_plain = self.takes_all(&["NO", "ACTION"]) || self.takes("RESTRICT");
-                if !is_plain {
-                    return Err(error::unsupported("actions of foreign keys other than NO ACTION"));
-                }
+                let action = self.foreign_action()?;
+                if is_delete { on_delete = action } else { on_update = action }
             } else {
                 break;
             }
         }
-        Ok(ForeignDef { name, columns, parent, parent_columns })
+        Ok(ForeignDef { name, columns, parent, parent_columns, on_delete, on_update })
+    }
+
+    fn foreign_action(&mut self) -> Result<ForeignAction, Error> {
+        Ok(match () {
+            () if self.takes_all(&["NO", "ACTION"]) => ForeignAction::None,
+            () if self.takes("RESTRICT") => ForeignAction::Restrict,
+            () if self.takes("CASCADE") => ForeignAction::Cascade,
+            () if self.takes_all(&["SET", "NULL"]) => ForeignAction::SetNull,
+            () if self.takes_all(&["SET", "DEFAULT"]) => {
+                return Err(error::unsupported("SET DEFAULT as a foreign key's action"));
+            }
+            () => return Err(self.unexpected()),
+        })
     }
 
     fn column(&mut self, table: &mut CreateTable) -> Result<(), Error> {
@@ -532,7 +561,7 @@ impl Parser<'_> {
             () if self.takes("ADD") => {
                 let name = self.constraint_name()?;
                 if name.is_none() {
-                    return Err(self.unexpected());
+                    return self.added_column(table);
                 }
                 let is_primary = self.takes_all(&["PRIMARY", "KEY"]);
                 if self.takes("CHECK") {

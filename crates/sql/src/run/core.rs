@@ -1,5 +1,6 @@
 //! Rows of one SELECT: joined, filtered, grouped, distinct.
 
+use super::join::Slots;
 use super::keep::canonical_row;
 use super::{Env, Row, Run, Slot};
 use crate::error::Error;
@@ -9,6 +10,11 @@ use std::collections::HashSet;
 
 /// Takes a row and the keys that it is sorted by. Says whether to go on.
 pub(super) type Sink<'s> = dyn FnMut(Row, Row) -> Result<bool, Error> + 's;
+
+/// The tables of a core before the first row.
+pub(super) fn empty<'r>(core: &Core) -> Slots<'r> {
+    smallvec::smallvec![Slot::Nothing; core.sources.len()]
+}
 
 impl Run<'_> {
     /// Passes the rows of a core on.
@@ -56,7 +62,7 @@ impl Run<'_> {
         if !self.all_hold(&core.filter, &nothing)? {
             return Ok(());
         }
-        let mut slots = vec![Slot::Nothing; core.sources.len()];
+        let mut slots = empty(core);
         self.join(core, 0, &mut slots, outer, &mut |slots| {
             let env = Env { slots, aggregates: &[], outer };
             let row = self.row(&core.results, &env)?;
@@ -76,7 +82,7 @@ impl Run<'_> {
         if !self.all_hold(&core.filter, &Env { outer, ..Env::NOTHING })? {
             return Ok(());
         }
-        let mut slots = vec![Slot::Nothing; core.sources.len()];
+        let mut slots = empty(core);
         self.join(core, 0, &mut slots, outer, &mut |slots| {
             visit(&Env { slots, aggregates: &[], outer })?;
             Ok(true)

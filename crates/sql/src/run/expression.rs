@@ -1,12 +1,12 @@
 //! Values of expressions.
 
 use super::keep::{Kept, ValueSet, as_compared, canonical};
-use super::{Env, Run};
+use super::{Env, Run, Seen};
 use crate::ast::{Binary, Unary};
 use crate::convert::{cast, to_integer, to_numeric, to_truth};
 use crate::error::{self, Error};
 use crate::functions::Around;
-use crate::operators::{arithmetic, compare, concat, holds, like, negate, order};
+use crate::operators::{arithmetic, concat, holds, like, negate, of_integers, order};
 use crate::tree::{Comparison, Ex, Place, Sub};
 use crate::value::Value;
 use std::collections::HashSet;
@@ -18,35 +18,63 @@ fn truth(value: Option<bool>) -> Value {
 
 impl Run<'_> {
     /// The value of an expression.
+    #[inline]
     pub(crate) fn eval(&self, ex: &Ex, env: &Env<'_>) -> Result<Value, Error> {
+        self.see(ex, env).map(Seen::into_value)
+    }
+
+    /// The value of an expression, where it is.
+    #[inline]
+    pub(crate) fn see<'v>(&'v self, ex: &'v Ex, env: &Env<'v>) -> Result<Seen<'v>, Error> {
         match ex {
-            Ex::Value(value) => Ok(value.clone()),
-            Ex::Parameter(at) => Ok(self.parameters.get(*at).cloned().unwrap_or(Value::Null)),
             Ex::Column(place) => Ok(field(*place, env)),
-            Ex::Unary(op, inner) => self.unary(*op, self.eval(inner, env)?),
+            Ex::Value(value) => Ok(Seen::of(value)),
+            Ex::Parameter(at) => Ok(self.parameters.get(*at).map_or(Seen::Null, Seen::of)),
+            Ex::Compare(op, a, b, how) => {
+                let order = self.see(a, env)?.compare(&self.see(b, env)?, *how)?;
+                Ok(order.map_or(Seen::Null, |order| Seen::Bool(holds(*op, order))))
+            }
+            _ => self.see_computed(ex, env),
+        }
+    }
+
+    fn see_computed<'v>(&'v self, ex: &'v Ex, env: &Env<'v>) -> Result<Seen<'v>, Error> {
+        let truth = |value: Option<bool>| value.map_or(Seen::Null, Seen::Bool);
+        match ex {
             Ex::And(a, b) => self.and(a, b, env).map(truth),
             Ex::Or(a, b) => self.or(a, b, env).map(truth),
-            Ex::Arithmetic(op, a, b) => arithmetic(*op, &self.eval(a, env)?, &self.eval(b, env)?),
+            Ex::Arithmetic(op, a, b) => {
+                let (a, b) = (self.see(a, env)?, self.see(b, env)?);
+                match (&a, &b) {
+                    (Seen::Int(a), Seen::Int(b)) => of_integers(*op, *a, *b),
+                    _ => arithmetic(*op, &a.into_value(), &b.into_value()),
+                }
+                .map(Seen::from)
+            }
+            Ex::IsNull(inner, has_to_be) => {
+                Ok(Seen::Bool(self.see(inner, env)?.is_null() == *has_to_be))
+            }
+            Ex::Case(operand, branches, otherwise) => {
+                self.case(operand.as_deref(), branches, otherwise.as_deref(), env)
+            }
+            Ex::Aggregate(at) => Ok(env.aggregates.get(*at).map_or(Seen::Null, Seen::of)),
+            _ => self.compute(ex, env).map(Seen::from),
+        }
+    }
+
+    fn compute(&self, ex: &Ex, env: &Env<'_>) -> Result<Value, Error> {
+        match ex {
+            Ex::Unary(op, inner) => self.unary(*op, self.eval(inner, env)?),
             Ex::Concat(a, b) => {
                 let both = concat(&self.eval(a, env)?, &self.eval(b, env)?)?;
                 self.limited(both)
             }
-            Ex::Compare(op, a, b, how) => {
-                let order = compare(&self.eval(a, env)?, &self.eval(b, env)?, *how)?;
-                Ok(truth(order.map(|order| holds(*op, order))))
-            }
             Ex::CompareRows(op, pairs) => self.compare_rows(*op, pairs, env).map(truth),
-            Ex::IsNull(inner, has_to_be) => {
-                Ok(Value::Bool(self.eval(inner, env)?.is_null() == *has_to_be))
-            }
             Ex::InList(left, list, is_negated) => self.in_list(left, list, *is_negated, env),
             Ex::InQuery(left, sub, is_negated) => self.in_query(left, sub, *is_negated, env),
             Ex::Like(left, pattern, escape, is_negated, collation) => {
                 let found = self.like((left, pattern, escape.as_deref()), *collation, env)?;
                 Ok(truth(found.map(|found| found != *is_negated)))
-            }
-            Ex::Case(operand, branches, otherwise) => {
-                self.case(operand.as_deref(), branches, otherwise.as_deref(), env)
             }
             Ex::Cast(inner, kind) => cast(self.eval(inner, env)?, *kind),
             Ex::Function(function, arguments, how) => {
@@ -59,7 +87,6 @@ impl Run<'_> {
                 let around = Around { collation: how.collation, random, ..self.around };
                 function.run(&values?, &around)
             }
-            Ex::Aggregate(at) => Ok(env.aggregates.get(*at).cloned().unwrap_or(Value::Null)),
             Ex::Raise(raise) => Err(error::raised(raise)),
             Ex::Exists(sub) => {
                 let rows = self.sub_rows(sub, env, Some(1))?;
@@ -72,13 +99,22 @@ impl Run<'_> {
                 }
                 Ok(rows.first().map_or(Value::Null, |row| row[0].clone()))
             }
+            _ => self.eval(ex, env),
         }
     }
 
     /// Whether a condition holds; unknown is no.
     pub(crate) fn holds(&self, ex: &Ex, env: &Env<'_>) -> Result<bool, Error> {
-        let value = self.eval(ex, env)?;
-        Ok(to_truth(&value)? == Some(true))
+        Ok(self.truth_of(ex, env)? == Some(true))
+    }
+
+    #[inline]
+    fn truth_of(&self, ex: &Ex, env: &Env<'_>) -> Result<Option<bool>, Error> {
+        match self.see(ex, env)? {
+            Seen::Bool(is) => Ok(Some(is)),
+            Seen::Null => Ok(None),
+            other => to_truth(&other.into_value()),
+        }
     }
 
     pub(crate) fn all_hold(&self, all: &[Ex], env: &Env<'_>) -> Result<bool, Error> {
@@ -129,11 +165,11 @@ impl Run<'_> {
     }
 
     fn and(&self, a: &Ex, b: &Ex, env: &Env<'_>) -> Result<Option<bool>, Error> {
-        let a = to_truth(&self.eval(a, env)?)?;
+        let a = self.truth_of(a, env)?;
         if a == Some(false) {
             return Ok(a);
         }
-        let b = to_truth(&self.eval(b, env)?)?;
+        let b = self.truth_of(b, env)?;
         Ok(match (a, b) {
             (_, Some(false)) => Some(false),
             (Some(true), Some(true)) => Some(true),
@@ -142,11 +178,11 @@ impl Run<'_> {
     }
 
     fn or(&self, a: &Ex, b: &Ex, env: &Env<'_>) -> Result<Option<bool>, Error> {
-        let a = to_truth(&self.eval(a, env)?)?;
+        let a = self.truth_of(a, env)?;
         if a == Some(true) {
             return Ok(a);
         }
-        let b = to_truth(&self.eval(b, env)?)?;
+        let b = self.truth_of(b, env)?;
         Ok(match (a, b) {
             (_, Some(true)) => Some(true),
             (Some(false), Some(false)) => Some(false),
@@ -163,7 +199,7 @@ impl Run<'_> {
         let is_equality = matches!(op, Binary::Equal | Binary::Unequal);
         let mut is_unknown = false;
         for (a, b, how) in pairs {
-            match compare(&self.eval(a, env)?, &self.eval(b, env)?, *how)? {
+            match self.see(a, env)?.compare(&self.see(b, env)?, *how)? {
                 None if is_equality => is_unknown = true,
                 None => return Ok(None),
                 Some(order) if order.is_ne() => return Ok(Some(holds(op, order))),
@@ -183,18 +219,16 @@ impl Run<'_> {
         if list.is_empty() {
             return Ok(Value::Bool(is_negated));
         }
-        let left = self.eval(left, env)?;
+        let left = self.see(left, env)?;
         if left.is_null() {
             return Ok(Value::Null);
         }
         let mut has_null = false;
         for (ex, how) in list {
-            let value = self.eval(ex, env)?;
+            let value = self.see(ex, env)?;
             if value.is_null() {
                 has_null = true;
-            } else if order(&as_compared(&left, *how), &as_compared(&value, *how), how.collation)
-                .is_eq()
-            {
+            } else if is_same(&left, &value, *how) {
                 return Ok(Value::Bool(!is_negated));
             }
         }
@@ -292,27 +326,27 @@ impl Run<'_> {
         Ok(Some(like(&wanted, &left, (escape, collation))))
     }
 
-    fn case(
-        &self,
-        operand: Option<&Ex>,
-        branches: &[(Ex, Ex, Comparison)],
-        otherwise: Option<&Ex>,
-        env: &Env<'_>,
-    ) -> Result<Value, Error> {
-        let operand = operand.map(|ex| self.eval(ex, env)).transpose()?;
+    fn case<'v>(
+        &'v self,
+        operand: Option<&'v Ex>,
+        branches: &'v [(Ex, Ex, Comparison)],
+        otherwise: Option<&'v Ex>,
+        env: &Env<'v>,
+    ) -> Result<Seen<'v>, Error> {
+        let operand = operand.map(|ex| self.see(ex, env)).transpose()?;
         for (condition, result, how) in branches {
-            let value = self.eval(condition, env)?;
             let is_it = match &operand {
-                None => to_truth(&value)? == Some(true),
+                None => self.holds(condition, env)?,
                 Some(operand) => {
-                    compare(operand, &value, *how)?.is_some_and(std::cmp::Ordering::is_eq)
+                    let order = operand.compare(&self.see(condition, env)?, *how)?;
+                    order.is_some_and(std::cmp::Ordering::is_eq)
                 }
             };
             if is_it {
-                return self.eval(result, env);
+                return self.see(result, env);
             }
         }
-        otherwise.map_or(Ok(Value::Null), |ex| self.eval(ex, env))
+        otherwise.map_or(Ok(Seen::Null), |ex| self.see(ex, env))
     }
 
     /// The number of a LIMIT or an OFFSET.
@@ -329,13 +363,23 @@ impl Run<'_> {
     }
 }
 
-fn field(place: Place, env: &Env<'_>) -> Value {
-    let mut env = env;
+/// Whether a value is one of a list's.
+fn is_same(left: &Seen<'_>, value: &Seen<'_>, how: Comparison) -> bool {
+    if let (Seen::Int(left), Seen::Int(value)) = (left, value) {
+        return left == value;
+    }
+    let [left, value] = [left, value].map(|seen| as_compared(&seen.clone().into_value(), how));
+    order(&left, &value, how.collation).is_eq()
+}
+
+#[inline]
+fn field<'v>(place: Place, env: &Env<'v>) -> Seen<'v> {
+    let mut env = *env;
     for _ in 0..place.up {
         match env.outer {
-            Some(outer) => env = outer,
-            None => return Value::Null,
+            Some(outer) => env = *outer,
+            None => return Seen::Null,
         }
     }
-    env.slots.get(place.slot).map_or(Value::Null, |slot| slot.field(place.field))
+    env.slots.get(place.slot).map_or(Seen::Null, |slot| slot.see(place.field))
 }

@@ -1,9 +1,9 @@
 //! Groups and their aggregates.
 
-use super::core::Sink;
+use super::core::{Sink, empty};
 use super::keep::canonical_row;
 use super::query::row_bytes;
-use super::{Env, Run, Slot};
+use super::{Env, Run, Seen, Slot};
 use crate::aggregate::{Aggregate, State};
 use crate::error::Error;
 use crate::operators::order;
@@ -13,17 +13,17 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 /// A group so far.
-struct Grouped {
+struct Grouped<'r> {
     keys: Vec<Value>,
     states: Vec<State>,
     /// Values that aggregates of DISTINCT have seen.
     seen: Vec<HashSet<Vec<u8>>>,
     /// The row that columns outside of aggregates show.
-    slots: Vec<Slot>,
+    slots: Vec<Slot<'r>>,
 }
 
-impl Grouped {
-    fn new(keys: Vec<Value>, group: &Group, slots: &[Slot]) -> Grouped {
+impl<'r> Grouped<'r> {
+    fn new(keys: Vec<Value>, group: &Group, slots: &[Slot<'r>]) -> Grouped<'r> {
         Grouped {
             keys,
             states: group.aggregates.iter().map(|call| State::new(call.of)).collect(),
@@ -33,7 +33,7 @@ impl Grouped {
     }
 }
 
-impl Run<'_> {
+impl<'r> Run<'r> {
     pub(super) fn grouped(
         &self,
         core: &Core,
@@ -44,9 +44,10 @@ impl Run<'_> {
         let nothing = Env { slots: &[], aggregates: &[], outer };
         let collations: Vec<u32> = group.keys.iter().map(|(_, id)| *id).collect();
         let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
-        let mut groups: Vec<Grouped> = Vec::new();
+        let mut groups: Vec<Grouped<'r>> = Vec::new();
+        let mut bytes = Vec::new();
         if self.all_hold(&core.filter, &nothing)? {
-            let mut slots = vec![Slot::Nothing; core.sources.len()];
+            let mut slots = empty(core);
             self.join(core, 0, &mut slots, outer, &mut |slots| {
                 let env = Env { slots, aggregates: &[], outer };
                 if group.keys.is_empty() {
@@ -56,16 +57,19 @@ impl Run<'_> {
                     self.take_in(group, &mut groups[0], slots, &env)?;
                     return Ok(true);
                 }
-                let keys: Result<Vec<Value>, Error> =
-                    group.keys.iter().map(|(ex, _)| self.eval(ex, &env)).collect();
-                let keys = keys?;
-                let bytes = canonical_row(&keys, &collations);
+                bytes.clear();
+                for (ex, collation) in &group.keys {
+                    self.see(ex, &env)?.canonical(*collation, &mut bytes);
+                }
                 let at = match places.get(&bytes) {
                     Some(at) => *at,
                     None => {
+                        let keys: Result<Vec<Value>, Error> =
+                            group.keys.iter().map(|(ex, _)| self.eval(ex, &env)).collect();
+                        let keys = keys?;
                         self.budget.take(row_bytes(&keys) + bytes.len() + 256)?;
                         groups.push(Grouped::new(keys, group, slots));
-                        places.insert(bytes, groups.len() - 1);
+                        places.insert(bytes.clone(), groups.len() - 1);
                         groups.len() - 1
                     }
                 };
@@ -74,7 +78,7 @@ impl Run<'_> {
             })?;
         }
         if group.keys.is_empty() && groups.is_empty() {
-            let slots = vec![Slot::Nothing; core.sources.len()];
+            let slots = empty(core);
             groups.push(Grouped::new(Vec::new(), group, &slots));
         }
         groups.sort_by(|a, b| {
@@ -93,8 +97,8 @@ impl Run<'_> {
     fn take_in(
         &self,
         group: &Group,
-        into: &mut Grouped,
-        slots: &[Slot],
+        into: &mut Grouped<'r>,
+        slots: &[Slot<'r>],
         env: &Env<'_>,
     ) -> Result<(), Error> {
         let mut shows = true;
@@ -118,8 +122,17 @@ impl Run<'_> {
         env: &Env<'_>,
     ) -> Result<bool, Error> {
         if let ([ex], false) = (&call.arguments[..], call.is_distinct) {
-            let value = self.eval(ex, env)?;
+            let seen = self.see(ex, env)?;
+            if let Seen::Int(number) = seen
+                && state.take_integer(number)?
+            {
+                return Ok(false);
+            }
+            let value = seen.into_value();
             return self.take_values(call, state, std::slice::from_ref(&value));
+        }
+        if call.arguments.is_empty() {
+            return state.take(&[], call.collation);
         }
         let values: Result<Vec<Value>, Error> =
             call.arguments.iter().map(|ex| self.eval(ex, env)).collect();
@@ -151,7 +164,7 @@ impl Run<'_> {
         &self,
         core: &Core,
         group: &Group,
-        one: Grouped,
+        one: Grouped<'_>,
         outer: Option<&Env<'_>>,
         sink: &mut Sink<'_>,
     ) -> Result<bool, Error> {

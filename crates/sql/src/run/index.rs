@@ -1,12 +1,12 @@
 //! Reading an index between bounds.
 
-use super::{Env, Run, Slot};
+use super::{Env, Run, Seen, Slot, see_field};
 use crate::error::Error;
-use crate::operators::order;
 use crate::tree::IndexAccess;
 use crate::value::{INTEGER_MAX, INTEGER_MIN, Value, parse_number};
 use ladon_msgpack::write;
-use ladon_space::{Collation, FieldType, IteratorType, Selection, Space};
+use ladon_space::fields::Fields;
+use ladon_space::{Collation, FieldType, IteratorType, Selection, Space, Tuple};
 
 /// What a value is to a part of an index.
 pub(super) enum KeyPart {
@@ -65,35 +65,72 @@ pub(super) fn key_part(value: &Value, kind: FieldType, side: Side) -> KeyPart {
     }
 }
 
+/// What a value becomes as a part of a key.
+enum Packed {
+    /// It was appended.
+    Exact,
+    Never,
+    Unusable,
+}
+
+/// Appends a value as a part of a key of this type.
+#[inline]
+fn pack_part(value: Seen<'_>, kind: FieldType, key: &mut Vec<u8>) -> Packed {
+    use FieldType::{Integer, Number, String, Unsigned};
+    match (&value, kind) {
+        (Seen::Null, _) => Packed::Never,
+        (Seen::Str(_), String) | (Seen::Int(_), Integer | Number) => {
+            value.pack(key);
+            Packed::Exact
+        }
+        (Seen::Int(number), Unsigned) if *number >= 0 => {
+            value.pack(key);
+            Packed::Exact
+        }
+        _ => match key_part(&value.into_value(), kind, Side::Exact) {
+            KeyPart::Exact(value) => {
+                value.pack(key);
+                Packed::Exact
+            }
+            KeyPart::Never => Packed::Never,
+            KeyPart::Unusable => Packed::Unusable,
+        },
+    }
+}
+
+/// What an access finds.
+pub(super) enum Reached<'s> {
+    Nothing,
+    One(Option<&'s Tuple>),
+    Bounded(Box<Bounded<'s>>),
+    /// The index does not help with these values.
+    Unusable,
+}
+
 /// The tuples of an index, as long as they are within bounds.
 pub(super) struct Bounded<'s> {
     selection: Selection<'s>,
-    /// Fields that are to be equal, with their collations.
+    /// Fields that are to be equal, with their collations; none, if the selection sees to that.
     equal: Vec<(u32, Value, u32)>,
     /// The field, its bound, its collation, and whether tuples end above or below it.
     end: Option<(u32, Value, u32, bool)>,
 }
 
-impl Bounded<'_> {
-    fn is_within(&self, slot: &Slot) -> bool {
-        let are_equal = self
-            .equal
-            .iter()
-            .all(|(field, value, collation)| order(&slot.field(*field), value, *collation).is_eq());
-        are_equal
+impl<'s> Iterator for Bounded<'s> {
+    type Item = Slot<'s>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Slot<'s>> {
+        let tuple = self.selection.next()?;
+        let is_equal = |(field, value, collation): &(u32, Value, u32)| {
+            see_field(tuple, *field).order(value, *collation).is_eq()
+        };
+        let is_within = self.equal.iter().all(is_equal)
             && self.end.as_ref().is_none_or(|(field, bound, collation, is_above)| {
-                let found = order(&slot.field(*field), bound, *collation);
+                let found = see_field(tuple, *field).order(bound, *collation);
                 if *is_above { found.is_le() } else { found.is_ge() }
-            })
-    }
-}
-
-impl Iterator for Bounded<'_> {
-    type Item = Slot;
-
-    fn next(&mut self) -> Option<Slot> {
-        let slot = Slot::Tuple(self.selection.next()?.clone());
-        self.is_within(&slot).then_some(slot)
+            });
+        is_within.then_some(Slot::Tuple(tuple))
     }
 }
 
@@ -105,24 +142,63 @@ fn packed(values: &[Value]) -> Vec<u8> {
 }
 
 impl<'r> Run<'r> {
-    /// The tuples that an access finds; `None` if the index does not help with these values.
+    /// The tuples that an access finds.
     pub(super) fn bounded(
         &self,
         space: &'r Space,
         access: &IndexAccess,
         env: &Env<'_>,
-    ) -> Result<Option<Option<Bounded<'r>>>, Error> {
-        let mut key = Vec::new();
+    ) -> Result<Reached<'r>, Error> {
+        let mut key = self.key.take();
+        key.clear();
+        let reached = self.reach(space, access, env, &mut key);
+        self.key.set(key);
+        reached
+    }
+
+    fn reach(
+        &self,
+        space: &'r Space,
+        access: &IndexAccess,
+        env: &Env<'_>,
+        key: &mut Vec<u8>,
+    ) -> Result<Reached<'r>, Error> {
+        let begins = access.low.is_some() || access.high.is_some();
+        write::array(key, access.equal.len() as u32);
         for (ex, kind) in &access.equal {
-            match key_part(&self.eval(ex, env)?, *kind, Side::Exact) {
-                KeyPart::Exact(value) => key.push(value),
-                KeyPart::Never => return Ok(Some(None)),
-                KeyPart::Unusable => return Ok(None),
+            match pack_part(self.see(ex, env)?, *kind, key) {
+                Packed::Exact => {}
+                Packed::Never => return Ok(Reached::Nothing),
+                Packed::Unusable => return Ok(Reached::Unusable),
             }
         }
+        if access.is_unique && !begins {
+            return Ok(Reached::One(space.find(access.index, key)?));
+        }
+        if !begins {
+            let iterator = match (access.equal.is_empty(), access.is_reverse) {
+                (false, false) => IteratorType::Eq,
+                (false, true) => IteratorType::Req,
+                (true, false) => IteratorType::Ge,
+                (true, true) => IteratorType::Le,
+            };
+            let selection = space.select(access.index, iterator, key, 0, u64::MAX, None)?;
+            return Ok(Reached::Bounded(Box::new(Bounded { selection, equal: vec![], end: None })));
+        }
+        self.between(space, access, env, key)
+    }
+
+    /// The tuples between bounds that follow equal parts, whose key is packed already.
+    fn between(
+        &self,
+        space: &'r Space,
+        access: &IndexAccess,
+        env: &Env<'_>,
+        key: &[u8],
+    ) -> Result<Reached<'r>, Error> {
         let [low, high] = [(&access.low, Side::Below), (&access.high, Side::Above)];
         let (Some(low), Some(high)) = (self.bound(low, env)?, self.bound(high, env)?) else {
-            return Ok(Some(None));
+            return Ok(Reached::Nothing);
         };
         let index = space.require_index(access.index)?;
         let parts = &index.def().parts;
@@ -130,12 +206,10 @@ impl<'r> Run<'r> {
             Collation::Unicode(unicode) => unicode.id(),
             _ => 0,
         };
-        let equal: Vec<(u32, Value, u32)> = key
-            .iter()
-            .enumerate()
-            .map(|(at, value)| (parts[at].field, value.clone(), collation(at)))
-            .collect();
-        let at = key.len();
+        let values = Fields::of(key).map(Value::unpack);
+        let equal: Vec<(u32, Value, u32)> =
+            values.enumerate().map(|(at, value)| (parts[at].field, value, collation(at))).collect();
+        let at = equal.len();
         let (begin, end) = if access.is_reverse { (high, low) } else { (low, high) };
         let iterator = match (&begin, access.is_reverse) {
             (None, false) if at > 0 => IteratorType::Eq,
@@ -143,11 +217,11 @@ impl<'r> Run<'r> {
             (_, false) => IteratorType::Ge,
             (_, true) => IteratorType::Le,
         };
-        key.extend(begin);
         let end = end.map(|bound| (parts[at].field, bound, collation(at), !access.is_reverse));
+        let values: Vec<Value> = equal.iter().map(|part| part.1.clone()).chain(begin).collect();
         let limit = if access.is_unique { 1 } else { u64::MAX };
-        let selection = space.select(access.index, iterator, &packed(&key), 0, limit, None)?;
-        Ok(Some(Some(Bounded { selection, equal, end })))
+        let selection = space.select(access.index, iterator, &packed(&values), 0, limit, None)?;
+        Ok(Reached::Bounded(Box::new(Bounded { selection, equal, end })))
     }
 
     /// A bound as a key; the outer `None`: there is nothing within it.

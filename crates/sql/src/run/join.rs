@@ -1,40 +1,46 @@
 //! Joins: nested loops in the planned order, by indexes and hashes where there are some.
 
-use super::index::{Bounded, KeyPart, Side, key_part};
+use super::index::{Bounded, KeyPart, Reached, Side, key_part};
 use super::keep::{Kept, RowHash, canonical};
-use super::{Env, Row, Run, Slot};
+use super::{Env, Row, Run, Seen, Slot};
 use crate::error::{self, Error};
 use crate::operators::order;
 use crate::tree::{Access, Core, Ex, Source, Step};
 use crate::value::Value;
-use ladon_space::{FieldType, IteratorType, Selection, Space};
-use std::collections::HashMap;
+use ladon_space::{FieldType, IteratorType, Selection, Space, Tuple};
+use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 
 /// Takes what the tables show. Says whether to go on.
-type Joined<'j> = dyn FnMut(&[Slot]) -> Result<bool, Error> + 'j;
+pub(super) type Joined<'j, 'r> = dyn FnMut(&[Slot<'r>]) -> Result<bool, Error> + 'j;
+
+/// What the tables of a join show; most joins have few.
+pub(super) type Slots<'r> = SmallVec<[Slot<'r>; 4]>;
 
 /// Rows of one table.
 enum Rows<'s> {
-    All(Selection<'s>),
-    Bounded(Bounded<'s>),
+    One(Option<&'s Tuple>),
+    All(Box<Selection<'s>>),
+    Bounded(Box<Bounded<'s>>),
     /// One selection after the other.
-    Keys(std::vec::IntoIter<Selection<'s>>, Option<Selection<'s>>),
+    Keys(Box<(std::vec::IntoIter<Selection<'s>>, Option<Selection<'s>>)>),
     Made(Rc<Vec<Row>>, usize),
-    Hashed(RowHash, Vec<u8>, usize),
-    None,
+    Hashed(Rc<RowHash<'s>>, Option<u32>),
 }
 
-impl Iterator for Rows<'_> {
-    type Item = Slot;
+impl<'s> Iterator for Rows<'s> {
+    type Item = Slot<'s>;
 
-    fn next(&mut self) -> Option<Slot> {
+    #[inline]
+    fn next(&mut self) -> Option<Slot<'s>> {
         match self {
-            Rows::All(selection) => selection.next().map(|tuple| Slot::Tuple(tuple.clone())),
+            Rows::One(tuple) => tuple.take().map(Slot::Tuple),
+            Rows::All(selection) => selection.next().map(Slot::Tuple),
             Rows::Bounded(bounded) => bounded.next(),
-            Rows::Keys(rest, current) => loop {
+            Rows::Keys(keys) => loop {
+                let (rest, current) = &mut **keys;
                 if let Some(tuple) = current.as_mut().and_then(Iterator::next) {
-                    return Some(Slot::Tuple(tuple.clone()));
+                    return Some(Slot::Tuple(tuple));
                 }
                 *current = Some(rest.next()?);
             },
@@ -42,11 +48,11 @@ impl Iterator for Rows<'_> {
                 *at += 1;
                 rows.get(*at - 1).map(|row| Slot::Row(Row::clone(row)))
             }
-            Rows::Hashed(hash, key, at) => {
-                *at += 1;
-                hash.get(key)?.get(*at - 1).cloned()
+            Rows::Hashed(hash, place) => {
+                let (row, next) = hash.row((*place)?)?;
+                *place = next;
+                Some(row)
             }
-            Rows::None => None,
         }
     }
 }
@@ -57,17 +63,20 @@ impl<'r> Run<'r> {
         &self,
         core: &Core,
         at: usize,
-        slots: &mut Vec<Slot>,
+        slots: &mut Slots<'r>,
         outer: Option<&Env<'_>>,
-        sink: &mut Joined<'_>,
+        sink: &mut Joined<'_, 'r>,
     ) -> Result<bool, Error> {
         let Some(step) = core.steps.get(at) else { return sink(slots) };
         let mut is_matched = false;
-        for slot in self.rows(core, step, slots, outer)? {
+        let (rows, is_helped) = self.rows(core, step, slots, outer)?;
+        for slot in rows {
             self.budget.step()?;
             slots[step.slot] = slot;
             let env = Env { slots, aggregates: &[], outer };
-            if !self.all_hold(&step.filter, &env)? {
+            if !self.all_hold(&step.filter, &env)?
+                || !is_helped && !self.all_hold(&step.seen_to, &env)?
+            {
                 continue;
             }
             is_matched = true;
@@ -89,44 +98,49 @@ impl<'r> Run<'r> {
         self.spaces.get(id).ok_or_else(|| error::no_space(&id.to_string()))
     }
 
+    /// The rows that a step looks at, and whether its access helped.
     fn rows(
         &self,
         core: &Core,
         step: &Step,
-        slots: &[Slot],
+        slots: &[Slot<'r>],
         outer: Option<&Env<'_>>,
-    ) -> Result<Rows<'r>, Error> {
+    ) -> Result<(Rows<'r>, bool), Error> {
         let env = Env { slots, aggregates: &[], outer };
         let source = &core.sources[step.slot];
+        let all = || Ok((self.all(source, &env)?, false));
         match &step.access {
             Access::Hash { own, known, place } => {
                 let hash = self.hash(source, (own, *place), step.slot, slots.len(), &env)?;
                 let mut key = Vec::new();
                 for ex in known {
-                    let value = self.eval(ex, &env)?;
-                    if value.is_null() {
-                        return Ok(Rows::None);
+                    match self.see(ex, &env)? {
+                        Seen::Null => return Ok((Rows::One(None), true)),
+                        value => join_key(value, &mut key),
                     }
-                    canonical(&as_number(value), 0, &mut key);
                 }
-                Ok(Rows::Hashed(hash, key, 0))
+                let first = hash.first(&key);
+                Ok((Rows::Hashed(hash, first), true))
             }
             Access::Index(access) => {
-                let Source::Table(id) = source else { return self.all(source, &env) };
+                let Source::Table(id) = source else { return all() };
                 match self.bounded(self.space(*id)?, access, &env)? {
-                    Some(Some(bounded)) => Ok(Rows::Bounded(bounded)),
-                    Some(None) => Ok(Rows::None),
-                    None => self.all(source, &env),
+                    Reached::Nothing => Ok((Rows::One(None), true)),
+                    Reached::One(found) => Ok((Rows::One(found), true)),
+                    Reached::Bounded(bounded) => Ok((Rows::Bounded(bounded), true)),
+                    Reached::Unusable => all(),
                 }
             }
             Access::Keys { index, kind, list } => {
-                let Source::Table(id) = source else { return self.all(source, &env) };
+                let Source::Table(id) = source else { return all() };
                 match self.keys(self.space(*id)?, (*index, *kind), list, &env)? {
-                    Some(selections) => Ok(Rows::Keys(selections.into_iter(), None)),
-                    None => self.all(source, &env),
+                    Some(selections) => {
+                        Ok((Rows::Keys(Box::new((selections.into_iter(), None))), true))
+                    }
+                    None => all(),
                 }
             }
-            Access::All => self.all(source, &env),
+            Access::All => all(),
         }
     }
 
@@ -135,15 +149,16 @@ impl<'r> Run<'r> {
             Source::Table(id) => {
                 let space = self.space(*id)?;
                 if space.index(0).is_none() {
-                    return Ok(Rows::None);
+                    return Ok(Rows::One(None));
                 }
-                Rows::All(space.select(0, IteratorType::All, &[0x90], 0, u64::MAX, None)?)
+                let all = space.select(0, IteratorType::All, &[0x90], 0, u64::MAX, None)?;
+                Rows::All(Box::new(all))
             }
             Source::Query(sub) => Rows::Made(self.sub_rows(sub, env, None)?, 0),
             Source::Recursive(recursion) => Rows::Made(self.recursion(recursion, env)?, 0),
             Source::LastRound(place) => match self.kept(*place) {
                 Kept::Rows(rows) => Rows::Made(rows, 0),
-                _ => Rows::None,
+                _ => Rows::One(None),
             },
         })
     }
@@ -182,26 +197,26 @@ impl<'r> Run<'r> {
         slot: usize,
         count: usize,
         env: &Env<'_>,
-    ) -> Result<RowHash, Error> {
+    ) -> Result<Rc<RowHash<'r>>, Error> {
         if let Kept::Hash(hash) = self.kept(place) {
             return Ok(hash);
         }
-        let mut hash: HashMap<Vec<u8>, Vec<Slot>> = HashMap::new();
-        let mut slots = vec![Slot::Nothing; count];
+        let mut hash = RowHash::default();
+        let mut slots: Slots<'r> = smallvec![Slot::Nothing; count];
+        let mut key = Vec::new();
         'rows: for row in self.all(source, env)? {
             self.budget.step()?;
             slots[slot] = row.clone();
             let own_env = Env { slots: &slots, aggregates: &[], outer: env.outer };
-            let mut key = Vec::new();
+            key.clear();
             for ex in own {
-                let value = self.eval(ex, &own_env)?;
-                if value.is_null() {
-                    continue 'rows;
+                match self.see(ex, &own_env)? {
+                    Seen::Null => continue 'rows,
+                    value => join_key(value, &mut key),
                 }
-                canonical(&as_number(value), 0, &mut key);
             }
-            self.budget.take(key.len() + 96)?;
-            hash.entry(key).or_default().push(row);
+            self.budget.take(RowHash::ROW_BYTES)?;
+            hash.add(&key, row);
         }
         let hash = Rc::new(hash);
         if is_fixed(source) {
@@ -220,11 +235,11 @@ fn is_fixed(source: &Source) -> bool {
     }
 }
 
-/// A text that is a number equals the number where it is compared with one; what does not is sorted
-/// out when the condition itself is looked at.
-fn as_number(value: Value) -> Value {
-    match &value {
-        Value::Str(text) => crate::value::parse_number(text).unwrap_or(value),
-        _ => value,
+/// Appends what a value is joined by. A text that is a number equals the number where it is
+/// compared with one; what does not is sorted out when the condition itself is looked at.
+fn join_key(value: Seen<'_>, key: &mut Vec<u8>) {
+    match value.text().and_then(crate::value::parse_number) {
+        Some(number) => canonical(&number, 0, key),
+        None => value.canonical(0, key),
     }
 }

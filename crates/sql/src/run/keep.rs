@@ -6,32 +6,88 @@ use crate::tree::Comparison;
 use crate::value::Value;
 use ladon_space::Collation;
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
+use std::num::NonZeroU32;
 use std::rc::Rc;
 
 /// The values of a list by their bytes, and whether null is one of them.
 pub(crate) type ValueSet = Rc<(HashSet<Vec<u8>>, bool)>;
 
-/// Rows by the bytes of what they are joined by.
-pub(crate) type RowHash = Rc<HashMap<Vec<u8>, Vec<super::Slot>>>;
+/// Rows by what they are joined by: rows of one hash are a list, in their order. Rows that are not
+/// equal may share a hash; the condition of the join tells them apart.
+#[derive(Default)]
+pub(crate) struct RowHash<'r> {
+    hasher: RandomState,
+    /// The first and the last row of each hash.
+    ends: HashMap<u64, (u32, u32), BuildHasherDefault<Hashed>>,
+    /// Each row, and the place of the next one of its hash.
+    rows: Vec<(super::Slot<'r>, Option<NonZeroU32>)>,
+}
+
+impl<'r> RowHash<'r> {
+    /// Bytes of memory that a row takes.
+    pub(super) const ROW_BYTES: usize = 96;
+
+    pub(super) fn add(&mut self, key: &[u8], row: super::Slot<'r>) {
+        let Ok(place) = u32::try_from(self.rows.len()) else { return };
+        self.rows.push((row, None));
+        let ends = self.ends.entry(self.hasher.hash_one(key));
+        let (_, last) = ends.or_insert((place, place));
+        if *last != place {
+            self.rows[*last as usize].1 = NonZeroU32::new(place);
+            *last = place;
+        }
+    }
+
+    /// The place of the first row with a key.
+    pub(super) fn first(&self, key: &[u8]) -> Option<u32> {
+        self.ends.get(&self.hasher.hash_one(key)).map(|(first, _)| *first)
+    }
+
+    /// A row, and the place of the next one.
+    pub(super) fn row(&self, place: u32) -> Option<(super::Slot<'r>, Option<u32>)> {
+        let (row, next) = self.rows.get(place as usize)?;
+        Some((row.clone(), next.map(NonZeroU32::get)))
+    }
+}
+
+/// The hash of what is a hash.
+#[derive(Default)]
+pub(crate) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let fold = |hash: u64, byte: &u8| hash.rotate_left(8) ^ u64::from(*byte);
+        self.0 = bytes.iter().fold(self.0, fold);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
 
 /// The values of one place.
 #[derive(Clone)]
-pub(crate) enum Kept {
+pub(crate) enum Kept<'r> {
     Nothing,
     /// A query's rows, or those of a recursive query's last round.
     Rows(Rc<Vec<Row>>),
     /// The values of a list, and whether null is one of them.
     Set(ValueSet),
     /// Rows by what they are joined by.
-    Hash(RowHash),
+    Hash(Rc<RowHash<'r>>),
 }
 
-impl Run<'_> {
-    pub(super) fn kept(&self, place: usize) -> Kept {
+impl<'r> Run<'r> {
+    pub(super) fn kept(&self, place: usize) -> Kept<'r> {
         self.kept.borrow().get(place).cloned().unwrap_or(Kept::Nothing)
     }
 
-    pub(super) fn keep(&self, place: usize, kept: Kept) {
+    pub(super) fn keep(&self, place: usize, kept: Kept<'r>) {
         if let Some(at) = self.kept.borrow_mut().get_mut(place) {
             *at = kept;
         }

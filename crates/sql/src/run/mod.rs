@@ -15,6 +15,8 @@ mod index;
 mod join;
 mod keep;
 mod query;
+mod seen;
+mod write_rows;
 
 pub use budget::Budget;
 pub(crate) use budget::is_interrupted;
@@ -23,6 +25,8 @@ use crate::functions::Around;
 use crate::value::Value;
 use keep::Kept;
 use ladon_space::{Space, Tuple};
+pub(crate) use seen::Seen;
+use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -31,7 +35,7 @@ pub(crate) type Row = Rc<[Value]>;
 
 /// The spaces that a statement reads: copies, or locked ones.
 #[derive(Clone, Default)]
-pub struct Spaces<'s>(Vec<&'s Space>);
+pub struct Spaces<'s>(SmallVec<[&'s Space; 4]>);
 
 impl<'s> Spaces<'s> {
     /// These spaces.
@@ -46,27 +50,46 @@ impl<'s> Spaces<'s> {
 
 /// What a table of a join shows at the moment.
 #[derive(Clone)]
-pub(crate) enum Slot {
+pub(crate) enum Slot<'s> {
     /// Nulls.
     Nothing,
-    Tuple(Tuple),
+    Tuple(&'s Tuple),
+    /// A tuple that its space may not have any more.
+    Own(Tuple),
     Row(Row),
 }
 
-impl Slot {
-    fn field(&self, number: u32) -> Value {
+impl Slot<'_> {
+    /// The tuple, if it is one.
+    #[inline]
+    pub(crate) fn tuple(&self) -> Option<&Tuple> {
         match self {
-            Slot::Nothing => Value::Null,
-            Slot::Tuple(tuple) => tuple.field(number).map_or(Value::Null, Value::unpack),
-            Slot::Row(row) => row.get(number as usize).cloned().unwrap_or(Value::Null),
+            Slot::Tuple(tuple) => Some(tuple),
+            Slot::Own(tuple) => Some(tuple),
+            Slot::Nothing | Slot::Row(_) => None,
         }
     }
+
+    #[inline]
+    fn see(&self, number: u32) -> Seen<'_> {
+        match self {
+            Slot::Nothing => Seen::Null,
+            Slot::Row(row) => row.get(number as usize).map_or(Seen::Null, Seen::of),
+            Slot::Tuple(tuple) => see_field(tuple, number),
+            Slot::Own(tuple) => see_field(tuple, number),
+        }
+    }
+}
+
+#[inline]
+fn see_field(tuple: &Tuple, number: u32) -> Seen<'_> {
+    ladon_space::fields::from_field(tuple.bytes(), number).map_or(Seen::Null, Seen::unpack)
 }
 
 /// What expressions see.
 #[derive(Clone, Copy)]
 pub(crate) struct Env<'e> {
-    pub(crate) slots: &'e [Slot],
+    pub(crate) slots: &'e [Slot<'e>],
     pub(crate) aggregates: &'e [Value],
     /// What the query around sees.
     pub(crate) outer: Option<&'e Env<'e>>,
@@ -78,17 +101,19 @@ impl Env<'_> {
 
 /// A statement that is running.
 pub(crate) struct Run<'r> {
-    pub(crate) spaces: &'r Spaces<'r>,
+    pub(crate) spaces: Spaces<'r>,
     pub(crate) parameters: &'r [Value],
     pub(crate) around: Around,
     pub(crate) random: Cell<u64>,
     pub(crate) budget: &'r Budget,
-    kept: RefCell<Vec<Kept>>,
+    kept: RefCell<Vec<Kept<'r>>>,
+    /// A key's bytes, for the next one as well.
+    key: Cell<Vec<u8>>,
 }
 
 impl<'r> Run<'r> {
     pub(crate) fn new(
-        spaces: &'r Spaces<'r>,
+        spaces: Spaces<'r>,
         parameters: &'r [Value],
         around: Around,
         budget: &'r Budget,
@@ -96,6 +121,6 @@ impl<'r> Run<'r> {
     ) -> Run<'r> {
         let kept = RefCell::new((0..places).map(|_| Kept::Nothing).collect());
         let random = Cell::new(around.random | 1);
-        Run { spaces, parameters, around, random, budget, kept }
+        Run { spaces, parameters, around, random, budget, kept, key: Cell::default() }
     }
 }

@@ -45,17 +45,8 @@ impl Run<'_> {
         outer: Option<&Env<'_>>,
         most: Option<usize>,
     ) -> Result<Vec<Row>, Error> {
-        let limit = query.limit.as_ref().map(|ex| self.limit(ex, "LIMIT")).transpose()?;
-        let offset = query.offset.as_ref().map(|ex| self.limit(ex, "OFFSET")).transpose()?;
-        if let (Some(limit), Some(offset)) = (limit, offset)
-            && limit.checked_add(offset).is_none()
-        {
-            return Err(error::execute(
-                "sum of LIMIT and OFFSET values should not result in integer overflow",
-            ));
-        }
-        let offset = offset.unwrap_or(0);
-        let limit = limit.unwrap_or(usize::MAX).min(most.unwrap_or(usize::MAX));
+        let (offset, limit) = self.window(query)?;
+        let limit = limit.min(most.unwrap_or(usize::MAX));
         let needed = limit.saturating_add(offset);
         if limit == 0 {
             return Ok(Vec::new());
@@ -74,6 +65,20 @@ impl Run<'_> {
             rows.drain(..skipped);
         }
         Ok(rows)
+    }
+
+    /// How many rows a query leaves out, and how many it shows at most.
+    pub(super) fn window(&self, query: &Query) -> Result<(usize, usize), Error> {
+        let limit = query.limit.as_ref().map(|ex| self.limit(ex, "LIMIT")).transpose()?;
+        let offset = query.offset.as_ref().map(|ex| self.limit(ex, "OFFSET")).transpose()?;
+        if let (Some(limit), Some(offset)) = (limit, offset)
+            && limit.checked_add(offset).is_none()
+        {
+            return Err(error::execute(
+                "sum of LIMIT and OFFSET values should not result in integer overflow",
+            ));
+        }
+        Ok((offset.unwrap_or(0), limit.unwrap_or(usize::MAX)))
     }
 
     /// The memory of these rows is free again, or nearly.

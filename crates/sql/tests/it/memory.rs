@@ -67,6 +67,10 @@ impl Schema for Memory {
         1
     }
 
+    fn is_empty(&mut self, space: u32) -> bool {
+        self.space(space).is_empty()
+    }
+
     fn sequence_of(&mut self, _: u32) -> Option<u32> {
         None
     }
@@ -80,6 +84,10 @@ impl Writer for Memory {
 
     fn copy(&mut self, space: u32) -> Result<Space, BoxError> {
         Ok(self.space(space).clone())
+    }
+
+    fn is_named(&mut self, _: u32) -> bool {
+        false
     }
 
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
@@ -127,6 +135,7 @@ impl Memory {
             Action::Changes(_) => {
                 let spaces = Spaces::of(self.spaces.iter().map(|held| &held.space));
                 let changes = prepared.changes((&spaces, values), session, &budget)?;
+                drop(spaces);
                 let done = changes.apply(self).map(|done| format!("changed {}", done.count));
                 done.map_err(|stop| stop.error)
             }

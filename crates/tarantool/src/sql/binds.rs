@@ -4,6 +4,10 @@ use super::state::{SQL_EXECUTE, sql_error};
 use ladon_msgpack::{self as msgpack, Kind, Value as Packed};
 use ladon_space::{BoxError, ErrorCode};
 use ladon_sql::Value;
+use smallvec::{SmallVec, smallvec};
+
+/// The values of a statement's parameters; most have few.
+pub(super) type Values = SmallVec<[Value; 4]>;
 
 /// `ER_SQL_BIND_TYPE`.
 const SQL_BIND_TYPE: ErrorCode = ErrorCode(157);
@@ -28,8 +32,8 @@ fn unsupported(kind: Kind, parameter: &str) -> BoxError {
 pub(super) fn values(
     bind: Option<&[u8]>,
     parameters: &[Option<String>],
-) -> Result<Vec<Value>, BoxError> {
-    let mut values = vec![Value::Null; parameters.len()];
+) -> Result<Values, BoxError> {
+    let mut values: Values = smallvec![Value::Null; parameters.len()];
     let Some(mut rest) = bind else { return Ok(values) };
     let Ok(count) = msgpack::read_array(&mut rest) else { return Err(invalid()) };
     for at in 0..count as usize {

@@ -1,12 +1,13 @@
 //! The tables that a session sees, and their plans.
 
+use super::state::{Plan, no_such_statement};
 use crate::session_settings;
 use crate::statements::Running;
 use ladon_engine::{DefinitionRights as _, Privilege, RightsObject};
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
 use ladon_space::fields::Fields;
 use ladon_space::{BoxError, Collation, IteratorType, Space};
-use ladon_sql::{Catalog, Prepared, Schema, Table};
+use ladon_sql::{Catalog, Schema, Table};
 use ladon_system_spaces as system;
 use std::sync::Arc;
 
@@ -22,13 +23,24 @@ fn key_of(number: u32) -> Vec<u8> {
 
 impl Running<'_, '_> {
     /// A text's plan, an earlier one if definitions are what they were.
-    pub(super) fn prepared(&mut self, text: &[u8]) -> Result<Arc<Prepared>, BoxError> {
+    pub(super) fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, BoxError> {
         let version = self.catalog.version;
         if let Some(plan) = self.session.sql.plan(text, version) {
             return Ok(plan);
         }
-        let plan = Arc::new(ladon_sql::prepare(text, &mut Seen(self))?);
+        let plan = Plan::new(ladon_sql::prepare(text, &mut Seen(self))?);
         self.session.sql.keep_plan(text, &plan);
+        Ok(plan)
+    }
+
+    /// The plan of a prepared statement.
+    pub(super) fn plan_of(&mut self, id: u64) -> Result<Arc<Plan>, BoxError> {
+        if let Some(plan) = self.session.sql.plan_of(id, self.catalog.version) {
+            return Ok(plan);
+        }
+        let text = self.session.sql.text(id).ok_or_else(|| no_such_statement(id))?;
+        let plan = self.plan(&text)?;
+        self.session.sql.keep_plan_of(id, &plan);
         Ok(plan)
     }
 
@@ -140,6 +152,11 @@ impl Schema for Seen<'_, '_, '_> {
         });
         self.0.depends = self.0.depends.max(changed);
         found
+    }
+
+    fn is_empty(&mut self, space: u32) -> bool {
+        let (is_empty, _) = self.0.catalog.read(space, |space| Ok(space.is_empty()));
+        is_empty.unwrap_or(false)
     }
 
     fn owner(&mut self) -> u32 {

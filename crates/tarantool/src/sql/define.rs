@@ -17,6 +17,16 @@ fn new_table(steps: &[Definition]) -> Option<Vec<(u32, &[u8])>> {
     tuples.filter(|all| matches!(all[..], [(system::SPACE, _), ..]))
 }
 
+/// The keys of a table and of all that belongs to it, if the steps drop that.
+fn dropped_table(steps: &[Definition]) -> Option<Vec<(u32, &[u8])>> {
+    let keys = steps.iter().map(|step| match step {
+        Definition::Delete { space, key } => Some((*space, &key[..])),
+        _ => None,
+    });
+    let keys: Option<Vec<(u32, &[u8])>> = keys.collect();
+    keys.filter(|all| matches!(all[..], [.., (system::SPACE, _)]))
+}
+
 impl Running<'_, '_> {
     /// Writes the tuples that a statement means, one after the other. If one is refused, those
     /// before it are taken back. Returns the number that its reply shows.
@@ -29,6 +39,12 @@ impl Running<'_, '_> {
         if let Some(tuples) = new_table(&definitions.steps) {
             self.define_table(&tuples)?;
             return Ok(definitions.count);
+        }
+        if let Some(keys) = dropped_table(&definitions.steps) {
+            return match self.drop_table(&keys) {
+                Err(Ended::Error(error)) => Err(ladon_sql::told_of_duplicate(error).into()),
+                done => done.map(|()| definitions.count),
+            };
         }
         let mut made: Vec<(u32, Vec<u8>)> = Vec::new();
         for step in definitions.steps {

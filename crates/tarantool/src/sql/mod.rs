@@ -24,10 +24,10 @@ pub(crate) use write::Change;
 
 use crate::error;
 use crate::statements::{Ended, Running};
+use binds::Values;
 use ladon_iproto::request::{Execute, Statement};
-use ladon_sql::{Action, Prepared, Value};
-use state::no_such_statement;
-use std::sync::Arc;
+use ladon_sql::{Action, Value};
+use state::Plan;
 
 impl Running<'_, '_> {
     /// EXECUTE.
@@ -36,15 +36,12 @@ impl Running<'_, '_> {
         execute: &Execute<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
-        let prepared = match execute.statement {
-            Statement::Text(text) => self.prepared(text)?,
-            Statement::Id(id) => {
-                let text = self.session.sql.text(id).ok_or_else(|| no_such_statement(id))?;
-                self.prepared(&text)?
-            }
+        let plan = match execute.statement {
+            Statement::Text(text) => self.plan(text)?,
+            Statement::Id(id) => self.plan_of(id)?,
         };
-        let values = binds::values(execute.bind, prepared.parameters())?;
-        self.run_sql(&prepared, values, out)
+        let values = binds::values(execute.bind, plan.prepared.parameters())?;
+        self.run_sql(&plan, values, out)
     }
 
     /// PREPARE: of a text, a number by which the session may ask for it; of a number, its end.
@@ -55,9 +52,9 @@ impl Running<'_, '_> {
     ) -> Result<(), Ended> {
         match execute.statement {
             Statement::Text(text) => {
-                let prepared = self.prepared(text)?;
+                let plan = self.plan(text)?;
                 let id = self.session.sql.keep(text)?;
-                reply::prepared(out, (self.sync, self.schema_version), id, &prepared)?;
+                reply::prepared(out, (self.sync, self.schema_version), id, &plan.prepared)?;
             }
             Statement::Id(id) => {
                 self.session.sql.forget(id)?;
@@ -67,12 +64,7 @@ impl Running<'_, '_> {
         Ok(())
     }
 
-    fn run_sql(
-        &mut self,
-        prepared: &Arc<Prepared>,
-        values: Vec<Value>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Ended> {
+    fn run_sql(&mut self, plan: &Plan, values: Values, out: &mut Vec<u8>) -> Result<(), Ended> {
         let is_long = self.session.sql_aside.is_some() || self.session.sql_change.is_some();
         if self.session.has_left && is_long {
             // Nobody waits for it: its thread ends.
@@ -82,8 +74,9 @@ impl Running<'_, '_> {
             }
             return Err(error::client_has_left().into());
         }
+        let prepared = &plan.prepared;
         let (count, ids) = match prepared.action() {
-            Action::Rows => return self.select_sql(prepared, values, out),
+            Action::Rows => return self.select_sql(plan, values, out),
             Action::Changes(space) => {
                 let done = self.change_sql(prepared, space, values)?;
                 (done.count, done.ids)

@@ -1,6 +1,8 @@
 //! SELECT.
 
+use super::binds::Values;
 use super::reply;
+use super::state::Plan;
 use crate::statements::{Ended, Running, Seen, check_read};
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_space::{BoxError, IndexDef, IteratorType, Space};
@@ -24,20 +26,20 @@ pub(super) fn budget(steps: u64) -> Budget {
     Budget::new(steps, BYTES_MAX, Box::new(|| None))
 }
 
-fn rows(
+/// Appends rows, and returns their number.
+fn rows<'r>(
     prepared: &Prepared,
-    spaces: &[&Space],
-    values: &[Value],
+    spaces: &Spaces<'r>,
+    values: &'r [Value],
     session: Session,
-    budget: &Budget,
-) -> Result<Rows, BoxError> {
-    let mut out = Vec::new();
-    let spaces = Spaces::of(spaces.iter().copied());
-    let count = prepared.write_rows((&spaces, values), session, budget, &mut out)?;
-    if out.len() > REPLY_BYTES_MAX {
+    (budget, out): (&'r Budget, &mut Vec<u8>),
+) -> Result<u32, BoxError> {
+    let before = out.len();
+    let count = prepared.write_rows((spaces, values), session, budget, out)?;
+    if out.len() - before > REPLY_BYTES_MAX {
         return Err(crate::error::illegal("a reply of SQL is limited to 256 MiB"));
     }
-    Ok((out, count))
+    Ok(count)
 }
 
 impl Running<'_, '_> {
@@ -50,18 +52,27 @@ impl Running<'_, '_> {
     /// A query.
     pub(super) fn select_sql(
         &mut self,
-        prepared: &Arc<Prepared>,
-        values: Vec<Value>,
+        plan: &Plan,
+        values: Values,
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
-        let metadata = self.sql_metadata(prepared, &values);
-        let found = match self.session.sql_aside.take() {
-            Some(aside) => self.made_aside(aside)?,
-            None => self.rows_at_once(prepared, values)?,
+        let to = (self.sync, self.schema_version);
+        let reply = match &plan.metadata {
+            Some(metadata) if !self.session.has_full_metadata() => {
+                reply::Rows::begin(out, to, metadata)
+            }
+            _ => reply::Rows::begin(out, to, &self.sql_metadata(&plan.prepared, &values)),
+        };
+        let count = match self.session.sql_aside.take() {
+            Some(aside) => {
+                let (bytes, count): Rows = self.made_aside(aside)?;
+                out.extend_from_slice(&bytes);
+                count
+            }
+            None => self.rows_at_once(&plan.prepared, values, (reply.begin_of_rows(), out))?,
         };
         self.session.sql.row_count = 0;
-        let to = (self.sync, self.schema_version);
-        Ok(reply::rows(out, to, &metadata, (found.1, &found.0))?)
+        Ok(reply.finish(out, count)?)
     }
 
     fn sql_metadata(&mut self, prepared: &Prepared, values: &[Value]) -> Vec<u8> {
@@ -83,37 +94,51 @@ impl Running<'_, '_> {
         Some(String::from_utf8_lossy(name).into_owned())
     }
 
+    /// Appends the rows, and returns their number. Those of a try that takes too long are taken
+    /// out again.
     fn rows_at_once(
         &mut self,
         prepared: &Arc<Prepared>,
-        values: Vec<Value>,
-    ) -> Result<Rows, Ended> {
+        values: Values,
+        (begin, out): (usize, &mut Vec<u8>),
+    ) -> Result<u32, Ended> {
         let session = self.sql_session();
         let is_plain = |id: u32| system::view_of(id).is_none() && id != system::SESSION_SETTINGS;
         if let [id] = *prepared.spaces()
             && is_plain(id)
             && !self.is_in_transaction()
         {
-            let budget = budget(LOCKED_STEPS_MAX);
             let found = self.read(id, Seen::Definition, |space| {
-                rows(prepared, &[space], &values, session, &budget)
-            });
-            match found {
-                Err(error) if is_interrupted(&error) => {}
-                found => return Ok(found?),
+                if prepared.reads_all() && space.len() > LOCKED_STEPS_MAX {
+                    return Ok(None);
+                }
+                let budget = budget(LOCKED_STEPS_MAX);
+                let to = (&budget, &mut *out);
+                match rows(prepared, &Spaces::of([space]), &values, session, to) {
+                    Err(error) if is_interrupted(&error) => Ok(None),
+                    found => found.map(Some),
+                }
+            })?;
+            if let Some(count) = found {
+                return Ok(count);
             }
+            out.truncate(begin);
         }
         let copies = self.copies(prepared.spaces())?;
-        let borrowed: Vec<&Space> = copies.iter().collect();
-        match rows(prepared, &borrowed, &values, session, &budget(QUICK_STEPS_MAX)) {
-            Err(error) if is_interrupted(&error) => {}
+        let to = (&budget(QUICK_STEPS_MAX), &mut *out);
+        match rows(prepared, &Spaces::of(&copies), &values, session, to) {
+            Err(error) if is_interrupted(&error) => out.truncate(begin),
             found => return Ok(found?),
         }
         let prepared = Arc::clone(prepared);
-        self.go_on_aside(move |budget| {
-            let borrowed: Vec<&Space> = copies.iter().collect();
-            rows(&prepared, &borrowed, &values, session, budget)
-        })
+        let (bytes, count): Rows = self.go_on_aside(move |budget| {
+            let mut out = Vec::new();
+            let to = (budget, &mut out);
+            let count = rows(&prepared, &Spaces::of(&copies), &values, session, to)?;
+            Ok((out, count))
+        })?;
+        out.extend_from_slice(&bytes);
+        Ok(count)
     }
 
     /// Copies of spaces, as they are at one moment; as its transaction sees them, in a stream. The

@@ -86,20 +86,39 @@ pub(super) fn metadata(
     }
 }
 
-/// The head of a reply with rows, whose bytes follow.
-pub(super) fn rows(
-    out: &mut Vec<u8>,
-    (sync, schema_version): (u64, u64),
-    metadata: &[u8],
-    (count, bytes): (u32, &[u8]),
-) -> Result<(), BoxError> {
-    let begun = reply::begin(out, sync, schema_version);
-    write::map(out, 2);
-    out.extend_from_slice(metadata);
-    write::uint(out, key::DATA.into());
-    write::array(out, count);
-    out.extend_from_slice(bytes);
-    begun.finish(out).map_err(too_long)
+/// A reply whose rows are being appended.
+#[must_use = "its length is written by `finish`"]
+pub(super) struct Rows {
+    reply: reply::Begun,
+    /// Behind the number of rows.
+    begin: usize,
+}
+
+impl Rows {
+    /// Begins a reply. The rows have to follow.
+    pub(super) fn begin(
+        out: &mut Vec<u8>,
+        (sync, schema_version): (u64, u64),
+        metadata: &[u8],
+    ) -> Rows {
+        let reply = reply::begin(out, sync, schema_version);
+        write::map(out, 2);
+        out.extend_from_slice(metadata);
+        write::uint(out, key::DATA.into());
+        out.extend_from_slice(&[0xdd, 0, 0, 0, 0]);
+        Rows { reply, begin: out.len() }
+    }
+
+    /// Where the rows begin.
+    pub(super) fn begin_of_rows(&self) -> usize {
+        self.begin
+    }
+
+    /// Completes the reply with so many rows.
+    pub(super) fn finish(self, out: &mut Vec<u8>, count: u32) -> Result<(), BoxError> {
+        out[self.begin - 4..self.begin].copy_from_slice(&count.to_be_bytes());
+        self.reply.finish(out).map_err(too_long)
+    }
 }
 
 /// A reply with the number of changed rows, and the numbers that a sequence gave to new ones.

@@ -3,14 +3,14 @@
 use super::state::sql_error;
 use crate::error;
 use crate::savepoint_names::SavepointNames;
-use crate::statements::{Ended, Running, Seen};
+use crate::statements::{Ended, Running};
 use ladon_engine::Interactive;
-use ladon_record::SpaceId;
-use ladon_space::{BoxError, ErrorCode, Statement, Written};
+use ladon_space::{BoxError, ErrorCode};
 use ladon_sql::Action;
 
 /// `ER_NO_TRANSACTION`.
 const NO_TRANSACTION: ErrorCode = ErrorCode(114);
+
 impl Running<'_, '_> {
     /// Does what one of these statements asks for.
     pub(super) fn savepoint_sql(&mut self, action: &Action<'_>) -> Result<(), Ended> {
@@ -32,7 +32,7 @@ impl Running<'_, '_> {
         Ok(())
     }
 
-    fn open_transaction(&mut self) -> Result<&mut Interactive, BoxError> {
+    pub(super) fn open_transaction(&mut self) -> Result<&mut Interactive, BoxError> {
         let open = self.session.transactions.of(self.stream).and_then(Option::as_mut);
         open.ok_or_else(|| sql_error(NO_TRANSACTION, "No active transaction"))
     }
@@ -40,25 +40,5 @@ impl Running<'_, '_> {
     fn names(&mut self) -> Result<&mut SavepointNames, BoxError> {
         let found = self.session.transactions.savepoint_names(self.stream);
         found.ok_or_else(|| sql_error(NO_TRANSACTION, "No active transaction"))
-    }
-
-    /// Takes back in the stream's transaction what was written in it.
-    pub(super) fn write_opposite(
-        &mut self,
-        space: SpaceId,
-        written: &Written,
-    ) -> Result<(), BoxError> {
-        match (&written.old, &written.new) {
-            (Some(old), _) => {
-                self.write_in_transaction(space, Statement::Replace(old.bytes()))?;
-            }
-            (None, Some(new)) => {
-                let key =
-                    self.read_any(space, Seen::Schema, |space| space.primary_key_of(new.bytes()))?;
-                self.write_in_transaction(space, Statement::Delete { index: 0, key: &key })?;
-            }
-            (None, None) => {}
-        }
-        Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! What a session keeps of SQL: statements that it prepared, plans, the last number of changed rows.
 
+use super::reply;
 use ladon_space::{BoxError, ErrorCode};
 use ladon_sql::Prepared;
 use std::collections::HashMap;
@@ -23,13 +24,40 @@ const STATEMENTS_MAX: usize = 1_000;
 /// Bytes of all their texts.
 const STATEMENT_BYTES_MAX: usize = 5 << 20;
 
+/// A statement that is ready to run.
+pub(super) struct Plan {
+    pub(super) prepared: Arc<Prepared>,
+    /// The metadata of its rows, unless that depends on its parameters.
+    pub(super) metadata: Option<Box<[u8]>>,
+}
+
+impl Plan {
+    pub(super) fn new(prepared: Prepared) -> Arc<Plan> {
+        let is_fixed = prepared.columns().iter().all(|column| column.parameter.is_none());
+        let metadata = is_fixed.then(|| {
+            let mut metadata = Vec::new();
+            reply::metadata(&mut metadata, prepared.columns(), &[], None);
+            metadata.into()
+        });
+        Arc::new(Plan { prepared: Arc::new(prepared), metadata })
+    }
+}
+
+/// A prepared statement.
+struct Statement {
+    text: Arc<[u8]>,
+    /// Its plan, once it has run.
+    plan: Option<Arc<Plan>>,
+}
+
 /// A session's part of SQL.
 #[derive(Default)]
 pub(crate) struct State {
-    statements: HashMap<u64, Arc<[u8]>>,
+    statements: HashMap<u64, Statement>,
     statement_bytes: usize,
-    /// Plans by text, made with definitions of this version.
-    plans: HashMap<Box<[u8]>, Arc<Prepared>>,
+    /// Plans by text.
+    plans: HashMap<Box<[u8]>, Arc<Plan>>,
+    /// The version of the definitions that all plans were made with.
     version: u64,
     /// Rows that the last statement changed.
     pub(super) row_count: u64,
@@ -52,13 +80,25 @@ fn hash(text: &[u8]) -> u64 {
 impl State {
     /// The text of a prepared statement.
     pub(super) fn text(&self, id: u64) -> Option<Arc<[u8]>> {
-        self.statements.get(&id).cloned()
+        self.statements.get(&id).map(|statement| Arc::clone(&statement.text))
+    }
+
+    /// The plan of a prepared statement, if it is still of use.
+    pub(super) fn plan_of(&mut self, id: u64, version: u64) -> Option<Arc<Plan>> {
+        self.forget_older(version);
+        self.statements.get(&id)?.plan.clone()
+    }
+
+    pub(super) fn keep_plan_of(&mut self, id: u64, plan: &Arc<Plan>) {
+        if let Some(statement) = self.statements.get_mut(&id) {
+            statement.plan = Some(Arc::clone(plan));
+        }
     }
 
     /// Prepares a text. Returns its number.
     pub(super) fn keep(&mut self, text: &[u8]) -> Result<u64, BoxError> {
         let mut id = hash(text);
-        while self.statements.get(&id).is_some_and(|other| **other != *text) {
+        while self.statements.get(&id).is_some_and(|other| *other.text != *text) {
             id += 1;
         }
         if self.statements.contains_key(&id) {
@@ -70,26 +110,32 @@ impl State {
             return Err(BoxError::new(SQL_PREPARE, message));
         }
         self.statement_bytes = bytes;
-        self.statements.insert(id, text.into());
+        self.statements.insert(id, Statement { text: text.into(), plan: None });
         Ok(id)
     }
 
     pub(super) fn forget(&mut self, id: u64) -> Result<(), BoxError> {
-        let text = self.statements.remove(&id).ok_or_else(|| no_such_statement(id))?;
-        self.statement_bytes -= text.len();
+        let statement = self.statements.remove(&id).ok_or_else(|| no_such_statement(id))?;
+        self.statement_bytes -= statement.text.len();
         Ok(())
     }
 
     /// The plan of a text, if it is still of use.
-    pub(super) fn plan(&mut self, text: &[u8], version: u64) -> Option<Arc<Prepared>> {
-        if self.version != version {
-            self.plans.clear();
-            self.version = version;
-        }
+    pub(super) fn plan(&mut self, text: &[u8], version: u64) -> Option<Arc<Plan>> {
+        self.forget_older(version);
         self.plans.get(text).cloned()
     }
 
-    pub(super) fn keep_plan(&mut self, text: &[u8], plan: &Arc<Prepared>) {
+    /// Forgets plans that were made with other definitions.
+    fn forget_older(&mut self, version: u64) {
+        if self.version != version {
+            self.plans.clear();
+            self.statements.values_mut().for_each(|statement| statement.plan = None);
+            self.version = version;
+        }
+    }
+
+    pub(super) fn keep_plan(&mut self, text: &[u8], plan: &Arc<Plan>) {
         if text.len() > PLAN_TEXT_BYTES_MAX {
             return;
         }

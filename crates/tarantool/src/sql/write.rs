@@ -4,6 +4,7 @@
 //! locks of its spaces. If that would take long, it does so in a transaction of its own on copies,
 //! whose commit finds conflicts; then it runs again.
 
+use super::binds::Values;
 use super::read::{LOCKED_STEPS_MAX, QUICK_STEPS_MAX, budget};
 use crate::access::Rights;
 use crate::error;
@@ -61,6 +62,7 @@ struct Locked<'l, 'a> {
     tx: &'l mut SpaceTx<'a>,
     rights: &'l Rights,
     filler: Option<(SpaceSequence, &'l SequenceDef)>,
+    is_named: bool,
 }
 
 impl Writer for Locked<'_, '_> {
@@ -80,6 +82,10 @@ impl Writer for Locked<'_, '_> {
         Ok(seen.clone())
     }
 
+    fn is_named(&mut self, _: u32) -> bool {
+        self.is_named
+    }
+
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
         let seen = self.tx.space(space);
         check_read(self.rights, space, seen)?;
@@ -87,37 +93,26 @@ impl Writer for Locked<'_, '_> {
     }
 }
 
-/// Writes in the stream's transaction. What a statement that fails has done is taken back.
-struct InStream<'w, 'a, 'thread> {
-    running: &'w mut Running<'a, 'thread>,
-    done: Vec<(u32, Written)>,
-}
+/// Writes in the stream's transaction.
+struct InStream<'w, 'a, 'thread>(&'w mut Running<'a, 'thread>);
 
 impl Writer for InStream<'_, '_, '_> {
     fn write(&mut self, space: u32, statement: Statement<'_>) -> Result<Written, BoxError> {
-        let written = self.running.write_in_transaction(space, statement)?;
-        self.done.push((space, written.clone()));
-        Ok(written)
+        self.0.write_in_transaction(space, statement)
     }
 
     fn copy(&mut self, space: u32) -> Result<Space, BoxError> {
-        let mut copies = self.running.copies(&[space])?;
+        let mut copies = self.0.copies(&[space])?;
         copies.pop().ok_or_else(|| error::illegal("a space is gone"))
+    }
+
+    fn is_named(&mut self, space: u32) -> bool {
+        self.0.catalog.names(space)
     }
 
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
         let selected = selected(index, key);
-        self.running.read_any(space, Seen::Tuples(&selected), |space| space.get(index, key))
-    }
-}
-
-impl InStream<'_, '_, '_> {
-    /// Takes back what was done, by the opposite statements.
-    fn take_back(&mut self) -> Result<(), BoxError> {
-        while let Some((space, written)) = self.done.pop() {
-            self.running.write_opposite(space, &written)?;
-        }
-        Ok(())
+        self.0.read_any(space, Seen::Tuples(&selected), |space| space.get(index, key))
     }
 }
 
@@ -170,6 +165,10 @@ impl Writer for OnCopies<'_, '_, '_> {
         Ok(copy)
     }
 
+    fn is_named(&mut self, space: u32) -> bool {
+        self.running.catalog.names(space)
+    }
+
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
         let found = self.seen(space)?.get(index, key);
         self.transaction.note_selected(space, selected(index, key))?;
@@ -187,6 +186,10 @@ impl Writer for OnSettings<'_, '_, '_> {
 
     fn copy(&mut self, _: u32) -> Result<Space, BoxError> {
         self.0.read_settings(|space| Ok(space.clone()))
+    }
+
+    fn is_named(&mut self, _: u32) -> bool {
+        false
     }
 
     fn find(&mut self, _: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
@@ -218,7 +221,7 @@ impl Running<'_, '_> {
         &mut self,
         prepared: &Arc<Prepared>,
         target: u32,
-        values: Vec<Value>,
+        values: Values,
     ) -> Result<Done, Ended> {
         if target == system::SESSION_SETTINGS {
             return self.change_settings(prepared, &values);
@@ -265,7 +268,8 @@ impl Running<'_, '_> {
         let found = computed_in(&mut tx, prepared, &rights, values, session);
         let found = found.map_err(Stop::from).and_then(|changes| match changes {
             Some(changes) => {
-                let mut writer = Locked { tx: &mut tx, rights: &rights, filler };
+                let is_named = self.catalog.names(target);
+                let mut writer = Locked { tx: &mut tx, rights: &rights, filler, is_named };
                 changes.apply(&mut writer).map(Some)
             }
             None => Ok(None),
@@ -303,7 +307,7 @@ impl Running<'_, '_> {
     fn change_in_stream(
         &mut self,
         prepared: &Arc<Prepared>,
-        values: Vec<Value>,
+        values: Values,
     ) -> Result<Done, Ended> {
         let changes = match self.session.sql_aside.take() {
             _ if prepared.is_stepwise() => None,
@@ -314,7 +318,12 @@ impl Running<'_, '_> {
             }
         };
         let session = self.sql_session();
-        let mut writer = InStream { running: self, done: Vec::new() };
+        // One write that fails has changed nothing.
+        let savepoint = match &changes {
+            Some(changes) if changes.write_once() => None,
+            _ => Some(self.open_transaction()?.savepoint()?),
+        };
+        let mut writer = InStream(self);
         let done = match changes {
             Some(changes) => changes.apply(&mut writer),
             None => {
@@ -322,13 +331,21 @@ impl Running<'_, '_> {
                 prepared.change_stepwise(&values, session, &budget, &mut writer)
             }
         };
-        let Err(Stop { error, then }) = done else { return Ok(done.unwrap_or_default()) };
-        match then {
-            Then::Keep => {}
-            Then::Rollback => self.roll_back(),
-            Then::Abort | Then::Ignore => writer.take_back()?,
+        let stop = match done {
+            Err(Stop { error, then: Then::Rollback }) => {
+                self.roll_back();
+                return Err(told_too_long(error).into());
+            }
+            done => done,
+        };
+        if let Some(savepoint) = savepoint {
+            let transaction = self.open_transaction()?;
+            if matches!(stop, Err(Stop { then: Then::Abort | Then::Ignore, .. })) {
+                transaction.go_back(savepoint)?;
+            }
+            transaction.release(savepoint);
         }
-        Err(told_too_long(error).into())
+        stop.map_err(|stop| told_too_long(stop.error).into())
     }
 
     /// Computes changes from copies, on a thread of its own if that takes long.
@@ -336,7 +353,7 @@ impl Running<'_, '_> {
         &mut self,
         prepared: &Arc<Prepared>,
         copies: Vec<Space>,
-        values: Vec<Value>,
+        values: Values,
     ) -> Result<Changes, Ended> {
         let session = self.sql_session();
         let borrowed: Vec<&Space> = copies.iter().collect();
@@ -355,7 +372,7 @@ impl Running<'_, '_> {
     fn change_on_copies(
         &mut self,
         prepared: &Arc<Prepared>,
-        values: Vec<Value>,
+        values: Values,
     ) -> Result<Done, Ended> {
         let mut change = match self.session.sql_change.take() {
             Some(change) => change,
@@ -389,7 +406,7 @@ impl Running<'_, '_> {
         &mut self,
         change: &mut Change,
         prepared: &Arc<Prepared>,
-        values: Vec<Value>,
+        values: Values,
     ) -> Result<(), Ended> {
         if prepared.is_stepwise() {
             let (session, budget) = (self.sql_session(), budget(STEPWISE_STEPS_MAX));

@@ -3,7 +3,7 @@
 use super::Node;
 use super::client::{Iproto, Refusal, array, best_of_rounds, int, text};
 use ladon_iproto::Request;
-use ladon_iproto::request::{Begin, Execute, Put, SpaceRef, Statement};
+use ladon_iproto::request::{Begin, Delete, Execute, IndexRef, Put, SpaceRef, Statement};
 use std::thread;
 
 /// `ER_ACCESS_DENIED`.
@@ -233,6 +233,121 @@ fn a_table_is_created_whole_or_not_at_all() {
         }
         server.kill().expect("killed");
     }
+}
+
+#[test]
+fn a_table_is_dropped_whole_or_not_at_all() {
+    const CUTS: u64 = 8;
+    let node = Node::new("everysec");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    must(&mut admin, "CREATE TABLE t (id INT PRIMARY KEY AUTOINCREMENT, name STRING UNIQUE)");
+    must(&mut admin, "INSERT INTO t (name) VALUES ('a')");
+    must(&mut admin, "TRUNCATE TABLE t");
+    must(&mut admin, "INSERT INTO t (name) VALUES ('b')");
+    let length = || std::fs::metadata(log_of(&node)).expect("the log").len();
+    let before = length();
+    must(&mut admin, "DROP TABLE t");
+    let after = length();
+    server.kill().expect("killed");
+    assert!(after - before > CUTS, "{before} to {after}");
+    for part in 0..=CUTS {
+        let copy = cut_copy(&node, before + (after - before) * part / CUTS);
+        let mut server = copy.start();
+        let mut admin = copy.admin();
+        if part < CUTS {
+            assert_eq!(must(&mut admin, "SELECT name FROM t"), [array(&[text("b")])], "{part}");
+            must(&mut admin, "INSERT INTO t (name) VALUES ('c')");
+            must(&mut admin, "DROP TABLE t");
+        }
+        must(&mut admin, "CREATE TABLE t (id INT PRIMARY KEY AUTOINCREMENT, name STRING)");
+        must(&mut admin, "INSERT INTO t (name) VALUES ('d')");
+        assert_eq!(must(&mut admin, "SELECT id FROM t"), [array(&[int(1)])]);
+        server.kill().expect("killed");
+    }
+}
+
+#[test]
+fn actions_of_foreign_keys_hold_for_every_writer() {
+    let node = Node::new("fsync");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    must(&mut admin, "CREATE TABLE p (id INT PRIMARY KEY, u INT UNIQUE)");
+    must(
+        &mut admin,
+        "CREATE TABLE c (id INT PRIMARY KEY, p INT REFERENCES p ON DELETE CASCADE, \
+         u INT REFERENCES p (u) ON DELETE SET NULL ON UPDATE CASCADE)",
+    );
+    must(&mut admin, "CREATE TABLE g (id INT PRIMARY KEY, c INT REFERENCES c)");
+    must(&mut admin, "INSERT INTO p VALUES (1, 10), (2, 20), (3, 30)");
+    must(&mut admin, "INSERT INTO c VALUES (1, 1, 20), (2, 1, NULL), (3, 2, 30), (4, NULL, 30)");
+    must(&mut admin, "INSERT INTO g VALUES (1, 3)");
+    let delete = |id| {
+        let key = array(&[int(id)]);
+        let (space, index) = (SpaceRef::Id(FIRST), IndexRef::Id(0));
+        move |client: &mut Iproto| client.ask(&Request::Delete(Delete { space, index, key: &key }))
+    };
+    let rows = |client: &mut Iproto| must(client, "SELECT id, p, u FROM c");
+    let nil = vec![0xc0];
+    let row = |id, p: Option<u64>, u: Option<u64>| {
+        let shown = |value: Option<u64>| value.map_or_else(|| nil.clone(), int);
+        array(&[int(id), shown(p), shown(u)])
+    };
+    delete(1)(&mut admin).expect("its children go with it");
+    assert_eq!(rows(&mut admin), [row(3, Some(2), Some(30)), row(4, None, Some(30))]);
+    // A grandchild keeps a child, and that its parent; nothing is half done.
+    let refused = delete(2)(&mut admin).expect_err("a row of g names a row of c");
+    assert_eq!(refused.0, 238);
+    assert_eq!(rows(&mut admin), [row(3, Some(2), Some(30)), row(4, None, Some(30))]);
+    must(&mut admin, "UPDATE p SET u = 31 WHERE id = 3");
+    assert_eq!(rows(&mut admin), [row(3, Some(2), Some(31)), row(4, None, Some(31))]);
+    // The same in a transaction that others do not see before it is committed.
+    admin.stream_id = 1;
+    must(&mut admin, "START TRANSACTION");
+    delete(3)(&mut admin).expect("its children name nothing any more");
+    assert_eq!(execute(&mut admin, "DELETE FROM p").expect_err("g").0, SQL_EXECUTE);
+    must(&mut admin, "DELETE FROM g");
+    must(&mut admin, "DELETE FROM p");
+    assert_eq!(rows(&mut admin), [row(4, None, None)]);
+    let mut other = node.admin();
+    assert_eq!(rows(&mut other).len(), 2);
+    must(&mut admin, "COMMIT");
+    server.kill().expect("killed");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    assert_eq!(rows(&mut admin), [row(4, None, None)]);
+    assert_eq!(must(&mut admin, "SELECT count(*) FROM g"), [array(&[int(0)])]);
+    server.kill().expect("killed");
+}
+
+#[test]
+fn a_failed_statement_of_a_transaction_leaves_nothing() {
+    let node = Node::new("none");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    fill(&mut admin, "t", 3);
+    fill(&mut admin, "s", 1);
+    admin.stream_id = 1;
+    must(&mut admin, "START TRANSACTION");
+    must(&mut admin, "INSERT INTO t VALUES (4, 4)");
+    must(&mut admin, "SAVEPOINT a");
+    // The first row of each is taken back; `s` is touched behind the savepoint.
+    for table in ["t", "s"] {
+        let insert = format!("INSERT INTO {table} VALUES (9, 9), (1, 1)");
+        assert_eq!(execute(&mut admin, &insert).expect_err("1 is there").0, 3);
+        assert_eq!(must(&mut admin, &format!("SELECT * FROM {table} WHERE id = 9")).len(), 0);
+        must(&mut admin, &format!("INSERT INTO {table} VALUES (8, 8), (7, 7)"));
+    }
+    must(&mut admin, "ROLLBACK TO a");
+    let count = |client: &mut Iproto, of: &str| must(client, &format!("SELECT count(*) FROM {of}"));
+    assert_eq!(count(&mut admin, "t"), [array(&[int(4)])]);
+    assert_eq!(count(&mut admin, "s"), [array(&[int(1)])]);
+    must(&mut admin, "INSERT INTO s VALUES (5, 5), (6, 6)");
+    must(&mut admin, "COMMIT");
+    admin.stream_id = 0;
+    assert_eq!(count(&mut admin, "t"), [array(&[int(4)])]);
+    assert_eq!(count(&mut admin, "s"), [array(&[int(3)])]);
+    server.kill().expect("killed");
 }
 
 fn replace(tuple: &[u8]) -> Request<'_> {
