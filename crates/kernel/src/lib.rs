@@ -47,3 +47,4 @@ pub mod shared;
 pub mod statistics;
 pub mod thread_parts;
 pub mod tracking;
+pub mod upstream;

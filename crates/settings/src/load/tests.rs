@@ -118,7 +118,7 @@ fn harmless_lines_warn_and_broken_promises_stop_the_start() {
     assert_eq!(lines_for_log(&warnings).len(), 1, "all in one line");
 
     let promises = [
-        "replicaof 10.0.0.1 6379",
+        "replica-read-only no",
         "rename-command FLUSHALL \"\"",
         "loadmodule /x.so",
         "tls-auth-clients maybe",
