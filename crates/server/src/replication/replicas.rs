@@ -291,3 +291,115 @@ impl Replicas for ReadReplicas {
         (last.or_else(known).unwrap_or_else(|| "0".repeat(40)), inner.runs.before_last())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assembly::Assembly;
+    use crate::recovery::{Recovered, recover};
+    use ladon_kernel::client::clients::ClientInfo;
+    use ladon_log::{DataDir, LogOptions};
+    use ladon_platform::SystemClock;
+    use ladon_record::{Change, ChangeBuffer, ValueKind};
+    use ladon_sim_disk::SimDisk;
+    use std::path::Path;
+
+    struct Primary {
+        log: Arc<Log>,
+        replicas: ReadReplicas,
+        shared: Arc<Shared>,
+    }
+
+    fn primary() -> Primary {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let disk = Arc::new(SimDisk::new(1));
+        let options = LogOptions::default();
+        let dir = DataDir::open(disk, Arc::clone(&clock), Path::new("/data"), options, 42);
+        let recovered = recover(dir.unwrap(), 16, clock.unix_ms(), 1, |_| {}, &|_| {}, None);
+        let Recovered { log, .. } = recovered.unwrap();
+        let settings = Arc::new(Settings::new());
+        let assembly = Assembly {
+            settings: Arc::clone(&settings),
+            clock: Arc::clone(&clock),
+            threads: Vec::new(),
+            run_id: "a".repeat(40),
+            io_backend: String::new(),
+        };
+        let shared = Arc::new(assembly.shared());
+        shared.clients.add(Arc::new(ClientInfo { id: 7, ..ClientInfo::default() }));
+        let replicas = ReadReplicas::new(Arc::clone(&log), settings, clock);
+        let mut runs = Runs::default();
+        runs.begin(log.reserved());
+        replicas.open(Arc::clone(&shared), runs);
+        let name = ReplicaName { run_id: "b".repeat(40), place: Place::default() };
+        replicas.greet(7, &name).unwrap();
+        Primary { log, replicas, shared }
+    }
+
+    impl Primary {
+        fn append(&self) -> Lsn {
+            let mut changes = ChangeBuffer::new();
+            let (kind, body) = (ValueKind::String, b"value");
+            changes.push(Change::Put { db: 0, key: b"key", expire_at: 0, kind, body });
+            let mut appender = self.log.appender();
+            let end = appender.append(changes.as_bytes(), 0);
+            appender.publish();
+            self.log.write_published().unwrap();
+            end
+        }
+
+        fn frames(&self, run: &str, from: Lsn) -> Result<Vec<u8>, FramesError> {
+            let (durable, applied) = (from, from);
+            let (run, wait) = (run.to_owned(), Duration::from_millis(20));
+            let wanted = FramesWanted { run, from, durable, applied, wait, bytes: 1 << 20 };
+            self.replicas.frames(7, &wanted)
+        }
+    }
+
+    #[test]
+    fn only_what_is_on_the_disk_is_given() {
+        let primary = primary();
+        let run = primary.replicas.runs().0;
+        let begin = primary.log.reserved();
+        let end = primary.append();
+        assert!(primary.log.written() >= end && primary.log.durable() < end);
+        // Nobody syncs here.
+        assert_eq!(primary.frames(&run, begin), Ok(Vec::new()));
+        primary.log.make_durable(end).unwrap();
+        let bytes = primary.frames(&run, begin).unwrap();
+        assert_eq!(bytes.len() as u64, primary.log.durable().0 - begin.0);
+        assert_eq!(primary.log.others_have(begin), 1);
+        assert_eq!(primary.shared.good_replicas.load(SeqCst), 1);
+    }
+
+    #[test]
+    fn a_replica_of_another_run_asks_for_its_position_again() {
+        let primary = primary();
+        let run = primary.replicas.runs().0;
+        let end = primary.append();
+        primary.log.make_durable(end).unwrap();
+        let resync = |answer| matches!(answer, Err(FramesError::Resync(_)));
+        assert!(resync(primary.frames(&"c".repeat(40), Lsn::ZERO)));
+        assert!(resync(primary.frames(&run, Lsn(1 << 40))));
+        let mut runs = Runs::of_list(vec![(run.clone(), Lsn::ZERO)]).unwrap();
+        runs.begin(end);
+        primary.replicas.set_runs(&primary.shared, runs);
+        assert!(resync(primary.frames(&run, Lsn::ZERO)));
+        let goes_on = |end| primary.replicas.position(7, &run, end).unwrap().continues;
+        assert_eq!((goes_on(end), goes_on(Lsn(end.0 + 1))), (true, false));
+        assert!(primary.replicas.position(8, &run, end).is_err());
+    }
+
+    #[test]
+    fn a_replica_whose_connection_is_gone_counts_for_nothing() {
+        let primary = primary();
+        let run = primary.replicas.runs().0;
+        primary.frames(&run, primary.log.durable()).unwrap();
+        assert_eq!(primary.replicas.list().len(), 1);
+        primary.shared.clients.remove(7);
+        primary.replicas.look();
+        assert_eq!(primary.replicas.list(), []);
+        assert_eq!(primary.log.others_have(Lsn::ZERO), 0);
+        assert_eq!(primary.shared.good_replicas.load(SeqCst), 0);
+    }
+}
