@@ -61,7 +61,10 @@ fn bad(text: impl Into<String>) -> io::Error {
 fn is_of_data(name: &str) -> bool {
     let path = Path::new(name);
     let is_plain = path.file_name().is_some_and(|last| last == name);
-    is_plain && (name == "meta" || name == RUNS_NAME || segment_base(path).or(checkpoint_begin(path)).is_some())
+    is_plain
+        && (name == "meta"
+            || name == RUNS_NAME
+            || segment_base(path).or(checkpoint_begin(path)).is_some())
 }
 
 impl Incoming {

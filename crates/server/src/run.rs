@@ -31,8 +31,8 @@ use ladon_kernel::loading::Loading;
 use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::node::Node;
 use ladon_kernel::program::Program;
-use ladon_kernel::shared::Shared;
 use ladon_kernel::role::Role;
+use ladon_kernel::shared::Shared;
 use ladon_kernel::upstream::Upstream;
 use ladon_log::{Log, RecoveryReport};
 use ladon_net::{AnyBackend, Backend, BackendChoice};
@@ -87,9 +87,7 @@ pub fn run(
     shared.cluster = membership.as_ref().map(|it| Arc::clone(&it.handle) as Arc<dyn Cluster>);
     let following = match &membership {
         Some(_) => None,
-        None => {
-            Some(Following::new(Arc::clone(&settings), shared.run_id.lock().clone()))
-        }
+        None => Some(Following::new(Arc::clone(&settings), shared.run_id.lock().clone())),
     };
     shared.upstream = following.as_ref().map(|it| Arc::clone(it) as Arc<dyn Upstream>);
     configured_users::load(&shared)?;
@@ -258,7 +256,11 @@ impl Server {
         let runs = (Arc::clone(replicas), runs);
         let followed = FollowedData::new(records, Arc::clone(log), runs, follows);
         checkpointer.follows(Arc::clone(&followed) as _);
-        shared.role.set(if follows { Role::Follows } else { Role::Alone });
+        shared.role.set(match (follows, self.settings.replica_serve_stale_data()) {
+            (false, _) => Role::Alone,
+            (true, true) => Role::Follows,
+            (true, false) => Role::Stale,
+        });
         let news = news.clone();
         // Nobody listens any more to what came before.
         following.may_start(move || drop(news.send(Event::Follow)));

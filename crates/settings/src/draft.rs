@@ -161,7 +161,10 @@ impl Draft {
             return None;
         }
         if is_in_cluster {
-            return Some((Id::replicaof, "a node of a cluster (cluster-enabled) follows its leader"));
+            return Some((
+                Id::replicaof,
+                "a node of a cluster (cluster-enabled) follows its leader",
+            ));
         }
         Primary::of(&primary).is_none().then_some((Id::replicaof, "it has to be HOST PORT"))
     }

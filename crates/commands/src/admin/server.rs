@@ -45,8 +45,7 @@ fn role(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     if !replication.is_master {
         let link = replication.link.as_ref();
         let known = link.map(|link| link.primary.clone());
-        let Place { host, port } =
-            known.or_else(|| replication.master.clone()).unwrap_or_default();
+        let Place { host, port } = known.or_else(|| replication.master.clone()).unwrap_or_default();
         let is_up = replication.master.is_some();
         let state = link.map_or(if is_up { "connected" } else { "connect" }, |it| it.state.name());
         reply.array(5);

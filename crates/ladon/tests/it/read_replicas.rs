@@ -111,7 +111,8 @@ impl Node {
     fn sql(&self, text: &str) -> Vec<Vec<u8>> {
         let mut client = Iproto::connect(self.ports.numbers()[1]);
         client.log_in("admin", "word").expect("logs in");
-        let request = Request::Execute(Execute { statement: Statement::Text(text.as_bytes()), bind: None });
+        let request =
+            Request::Execute(Execute { statement: Statement::Text(text.as_bytes()), bind: None });
         client.ask(&request).unwrap_or_else(|error| panic!("{text}: {error:?}"))
     }
 
@@ -284,9 +285,7 @@ fn a_replica_goes_on_after_any_break() {
     primary.equals(&replica, "4");
     // The primary is killed and stopped: what the replica has is a part of what is there.
     primary.kill();
-    until("a link that is down", || {
-        (replica.info("master_link_status") == "down").then_some(())
-    });
+    until("a link that is down", || (replica.info("master_link_status") == "down").then_some(()));
     primary.start();
     replica.is_linked();
     primary.equals(&replica, "5");

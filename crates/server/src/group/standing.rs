@@ -166,7 +166,10 @@ impl Standing {
             let left = extent.to.0 - at.0;
             inner.window.resize(left.min(WINDOW_BYTES) as usize, 0);
             inner.bytes.read(at, &mut inner.window)?;
-            if let Some(long) = frame_header(&inner.window).map(|it| it.frame_bytes()).filter(|&bytes| bytes > WINDOW_BYTES) {
+            if let Some(long) = frame_header(&inner.window)
+                .map(|it| it.frame_bytes())
+                .filter(|&bytes| bytes > WINDOW_BYTES)
+            {
                 inner.window.resize(long as usize, 0);
                 inner.bytes.read(at, &mut inner.window)?;
             }

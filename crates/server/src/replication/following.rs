@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 const ORDER_TIME: Duration = Duration::from_secs(15);
 /// After a break, the next attempt is made after so long,
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// or, if only the position is to be asked for, after so long,
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// and after so long at most when all data was to come, again and again.
 const SYNC_RETRY_AFTER_MAX: Duration = Duration::from_secs(32);
 
@@ -66,7 +68,8 @@ impl Following {
     pub(crate) fn new(settings: Arc<Settings>, run_id: String) -> Arc<Following> {
         let primary = Primary::of(&settings.replicaof());
         let place = primary.map(|Primary { host, port }| Place { host, port });
-        let view = UpstreamView { primary: place.clone().unwrap_or_default(), ..Default::default() };
+        let view =
+            UpstreamView { primary: place.clone().unwrap_or_default(), ..Default::default() };
         let wanted = Wanted { place, number: 1 };
         let inner = Inner {
             wanted,
@@ -184,7 +187,16 @@ impl Following {
             inner.view.received = data.log().reserved();
             inner.view.applied = data.applied();
         }
-        Link::connect(self, data, wanted, place)?.run()
+        let mut link = Link::connect(self, data, wanted, place)?;
+        loop {
+            match link.run() {
+                Err(error) if error.is_resync() => {
+                    tracing::info!("asks for its position again: {error}");
+                    self.await_change(wanted, ASK_AGAIN_AFTER);
+                }
+                other => return other,
+            }
+        }
     }
 
     /// Notes why the link is down. Returns whether all data was to come.

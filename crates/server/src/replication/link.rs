@@ -62,6 +62,16 @@ pub(super) enum LinkError {
     Changed,
 }
 
+impl LinkError {
+    /// Whether only the position has to be asked for again.
+    pub(super) fn is_resync(&self) -> bool {
+        let LinkError::Client { error: ClientError::Refused(said), .. } = self else {
+            return false;
+        };
+        said.starts_with("RESYNC ")
+    }
+}
+
 /// A connection that was greeted.
 pub(super) struct Link<'a> {
     following: &'a Following,

@@ -41,6 +41,8 @@ pub(crate) struct FollowedData {
     follows: AtomicBool,
     /// The data is not what the log says any more.
     is_broken: AtomicBool,
+    /// What came is not the continuation of this log, though it should have been.
+    is_astray: AtomicBool,
 }
 
 /// Applies what comes; one thread's.
@@ -68,6 +70,7 @@ impl FollowedData {
             has,
             follows: AtomicBool::new(follows),
             is_broken: AtomicBool::new(false),
+            is_astray: AtomicBool::new(false),
         })
     }
 
@@ -91,7 +94,8 @@ impl FollowedData {
     /// The run and the end of the log, if another server may know it.
     pub(super) fn position(&self) -> Option<(String, Lsn)> {
         let end = self.log.reserved();
-        let is_sound = !self.is_broken.load(SeqCst) && !self.log.has_strays();
+        let is_wrong = self.is_broken.load(SeqCst) || self.is_astray.load(SeqCst);
+        let is_sound = !is_wrong && !self.log.has_strays();
         let runs = self.runs.lock();
         runs.at_end(end).filter(|_| is_sound).map(|run| (run.to_owned(), end))
     }
@@ -199,7 +203,9 @@ impl FollowedData {
             return Ok(());
         }
         let frames = receiver.rest.get(..whole).unwrap_or_default();
-        self.log.append_frames(&mut receiver.appender, frames).map_err(io::Error::other)?;
+        let appended = self.log.append_frames(&mut receiver.appender, frames);
+        let appended = appended.inspect_err(|_| self.is_astray.store(true, SeqCst));
+        appended.map_err(io::Error::other)?;
         let mut rest = frames;
         while let Some(header) = frame_header(rest) {
             let (frame, behind) = rest.split_at(header.frame_bytes() as usize);
