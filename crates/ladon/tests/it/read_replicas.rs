@@ -232,6 +232,8 @@ fn a_replica_gets_everything_while_it_is_written() {
             assert_eq!(both[0], both[1]);
             last = both[0].clone();
         }
+        // A checkpoint while records are applied.
+        assert_eq!(call(&mut client, &["SAVE"]), ok());
         assert!(matches!(last, Value::Bulk(_)), "{last:?}");
         stop.store(true, Relaxed);
         writer.join().expect("writes");
@@ -261,6 +263,13 @@ fn a_replica_gets_everything_while_it_is_written() {
     assert_eq!(ran.0, Some(0), "{}", ran.1);
     let runs = fs::read_to_string(replica.launch().data.join("runs")).expect("a file");
     assert!(runs.contains("\nreplica\n"), "{runs}");
+    // What it wrote down is what it had.
+    let mut replica = replica;
+    replica.kill();
+    replica.start();
+    primary.equals(&replica, "2");
+    assert_eq!(replica.full_syncs(), 0);
+    assert_eq!(replica.sql(all).len(), 3);
 }
 
 #[test]
@@ -383,6 +392,8 @@ fn a_replica_of_a_replica() {
     let mut primary = Node::new(&[]);
     fill(&primary);
     let mut middle = Node::of(&primary, &[]);
+    primary.equals(&middle, "0");
+    assert_eq!(call(&mut middle.client(), &["SAVE"]), ok());
     let last = Node::of(&middle, &[]);
     primary.equals(&middle, "1");
     primary.equals(&last, "1");
@@ -399,9 +410,9 @@ fn a_replica_of_a_replica() {
 
 #[test]
 fn a_password_a_user_and_what_is_no_ladon() {
-    let primary = Node::new(&["--requirepass", "secret"]);
+    let primary = Node::new(&[]);
     let mut client = primary.client();
-    assert_eq!(call(&mut client, &["AUTH", "secret"]), ok());
+    assert_eq!(call(&mut client, &["CONFIG", "SET", "requirepass", "secret"]), ok());
     let rights = ["ACL", "SETUSER", "copy", "on", ">word", "+ladon.replica", "+ladon.backup"];
     assert_eq!(call(&mut client, &rights), ok());
     assert_eq!(call(&mut client, &["SET", "a", "1"]), ok());
@@ -489,7 +500,7 @@ fn replicas_count_for_waits_and_for_writes() {
     let list = String::from_utf8_lossy(list.as_bytes().unwrap_or_default()).into_owned();
     assert!(list.contains(" flags=S"), "{list}");
     replica.kill();
-    until("no replica", || (call(&mut client, &["SET", "a", "4"]) == few).then_some(()));
+    until("no replica", || (call(&mut client, &["SET", "b", "4"]) == few).then_some(()));
     assert_eq!(primary.info("connected_slaves"), "0");
     // Alone, the replica shows nothing that may be old.
     let mut primary = primary;
@@ -502,6 +513,23 @@ fn replicas_count_for_waits_and_for_writes() {
     assert_eq!(call(&mut replica.client(), &["PING"]), Value::Simple("PONG".into()));
     primary.start();
     replica.shows("a", "3");
+}
+
+#[test]
+fn a_replica_that_stands_still_is_given_up_and_comes_back() {
+    let primary = Node::new(&["--repl-timeout", "2"]);
+    let replica = Node::of(&primary, &["--repl-timeout", "2"]);
+    primary.equals(&replica, "1");
+    replica.server().signal(Signal::SIGSTOP).expect("stops");
+    until("no replica", || (primary.info("connected_slaves") == "0").then_some(()));
+    replica.server().signal(Signal::SIGCONT).expect("goes on");
+    primary.equals(&replica, "2");
+    // And the other way round.
+    primary.server().signal(Signal::SIGSTOP).expect("stops");
+    until("no link", || (replica.info("master_link_status") == "down").then_some(()));
+    primary.server().signal(Signal::SIGCONT).expect("goes on");
+    primary.equals(&replica, "3");
+    assert_eq!(replica.full_syncs(), 1);
 }
 
 #[test]

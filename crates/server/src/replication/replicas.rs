@@ -6,6 +6,7 @@
 
 use super::log_wait::LogWait;
 use super::runs::Runs;
+use ladon_kernel::message::Message;
 use ladon_kernel::replication::Place;
 use ladon_kernel::shared::Shared;
 use ladon_kernel::upstream::{
@@ -98,11 +99,15 @@ impl ReadReplicas {
         let Some(shared) = self.shared.get() else { return };
         let (now_ns, end) = (self.clock.monotonic_ns(), self.log.reserved());
         let most = self.settings.replica_log_max();
+        let silent_ns_max = self.settings.repl_timeout() * 1_000_000_000;
         let inner = &mut *self.inner.lock();
         inner.known.retain(|_, known| {
             is_connected(shared, known) || now_ns.saturating_sub(known.heard_ns) <= GONE_NS_MAX
         });
         for known in inner.known.values_mut() {
+            if now_ns.saturating_sub(known.heard_ns) > silent_ns_max {
+                give_up(shared, known);
+            }
             let behind = known.pin.as_ref().map_or(0, |(from, _)| end.0.saturating_sub(from.0));
             if behind > most {
                 known.pin = None;
@@ -191,6 +196,19 @@ impl ReadReplicas {
 /// Whether the connection is there on which a replica asks.
 fn is_connected(shared: &Shared, known: &Known) -> bool {
     shared.clients.find(known.client).is_some_and(|info| !info.is_gone())
+}
+
+/// Closes the connection of a replica that is silent, if it is there.
+fn give_up(shared: &Shared, known: &Known) {
+    let Some(info) = shared.clients.find(known.client).filter(|info| !info.is_gone()) else {
+        return;
+    };
+    info.killed.store(true, SeqCst);
+    if let Some(thread) = shared.threads.get(info.thread) {
+        thread.send(Message::Kill);
+    }
+    let Place { host, port } = &known.place;
+    tracing::warn!("the replica at {host}:{port} was silent for repl-timeout: it is given up");
 }
 
 fn nobody() -> FramesError {
