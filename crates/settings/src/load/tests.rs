@@ -139,6 +139,19 @@ fn harmless_lines_warn_and_broken_promises_stop_the_start() {
 }
 
 #[test]
+fn whom_a_replica_follows_is_a_host_and_a_port() {
+    let (settings, _) = conf("replicaof 10.0.0.1 6379\nmasterauth word\n").unwrap();
+    assert_eq!(
+        (settings.replicaof().as_str(), settings.masterauth().as_str()),
+        ("10.0.0.1 6379", "word")
+    );
+    settings.note(Id::replicaof, "").unwrap();
+    assert_eq!(settings.value(Id::replicaof), "");
+    assert!(conf("replicaof 10.0.0.1\n").is_err());
+    assert!(conf("slaveof a 1\ncluster-enabled yes\n").is_err());
+}
+
+#[test]
 fn users_are_kept_with_their_lines() {
     let (settings, _) = conf("aclfile /x.acl\nuser bob on \"~a b\" +@all\n\nUSER alice\n").unwrap();
     assert_eq!(settings.aclfile(), "/x.acl");
@@ -170,7 +183,7 @@ fn the_file_that_debian_ships_is_accepted_with_warnings() {
     assert_eq!(
         applied.join(" "),
         "bind protected-mode port tcp-backlog timeout tcp-keepalive loglevel databases dir \
-         acllog-max-len appendfsync no-appendfsync-on-rewrite auto-aof-rewrite-percentage \
+         replica-serve-stale-data replica-read-only acllog-max-len appendfsync no-appendfsync-on-rewrite auto-aof-rewrite-percentage \
          auto-aof-rewrite-min-size aof-load-truncated slowlog-log-slower-than slowlog-max-len \
          latency-monitor-threshold notify-keyspace-events hash-max-listpack-entries \
          hash-max-listpack-value list-max-listpack-size list-compress-depth \
