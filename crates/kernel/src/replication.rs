@@ -3,6 +3,7 @@
 
 use crate::cluster::{MemberView, View};
 use crate::node::Node;
+pub use crate::place::Place;
 use crate::role::Role;
 use crate::upstream::{LinkState, ReplicaView, UpstreamView};
 use ladon_record::Lsn;
@@ -39,15 +40,6 @@ pub struct Replication {
     pub runs: Option<LogRuns>,
 }
 
-/// Where clients reach a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// A name or an address.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-}
-
 /// A member that follows, as another one sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replica {
@@ -59,15 +51,6 @@ pub struct Replica {
     pub has: Option<Lsn>,
     /// How long it was silent; `None`: not known.
     pub silent: Option<Duration>,
-}
-
-impl Place {
-    /// That of `HOST:PORT`; an IPv6 address is in brackets there.
-    pub fn of(address: &str) -> Place {
-        let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        Place { host: bare.unwrap_or(host).to_owned(), port: port.parse().unwrap_or(0) }
-    }
 }
 
 impl Replica {

@@ -1,7 +1,7 @@
 //! Read replicas without a cluster, as commands see them: the server that this one follows, and those
 //! that follow this one.
 
-use crate::replication::Place;
+use crate::place::Place;
 use ladon_record::Lsn;
 use std::time::Duration;
 
