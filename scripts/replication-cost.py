@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a follower costs the leader, and quorum beside fsync.
+"""What a follower, or a read replica, costs the leader, and quorum beside fsync.
 
     scripts/replication-cost.py --ladon target/fast/ladon [--redis redis-server] [--rounds 3] [--followers 1]
 
@@ -126,6 +126,20 @@ class Ladon(Servers):
                 raise RuntimeError("the first does not lead")
 
 
+class ReadReplicas(Servers):
+    """A plain server, with read replicas that follow it."""
+    name = "ladon, read replicas"
+
+    def command(self, given, node, folder, gate):
+        words = [given.ladon, "serve", "--data", os.path.join(folder, "d"), "--resp", "127.0.0.1:%d" % self.ports[node],
+                 "--gate", gate, "--io-threads", "1"]
+        return words + (["--replicaof", "127.0.0.1 %d" % self.ports[0]] if node else [])
+
+    def form(self, given):
+        for port in self.ports[1:]:
+            until("a link", lambda: "master_link_status:up" in ask(port, "INFO", "replication"))
+
+
 class Redis(Servers):
     name = "redis"
 
@@ -157,18 +171,25 @@ def load(given, servers, pipeline, clients, count):
     return count / seconds, (cpu(servers.leader) - before) / count * 1e6, {k: v for k, v in by.items() if v >= 0.01}
 
 
+def kind_of(kind):
+    return "cluster" if kind[0] is Ladon else "replica"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--ladon", required=True)
     parser.add_argument("--redis")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--followers", type=int, default=1)
+    parser.add_argument("--only", choices=["cluster", "replica"], help="followers of this kind, and the single server")
     parser.add_argument("--dir", default=None, help="where the leader's directory is")
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of operations")
     given = parser.parse_args()
     given.ladon = os.path.abspath(given.ladon)
     kinds = [(Ladon, 0, "write"), (Ladon, given.followers, "write"), (Ladon, 0, "fsync"),
-             (Ladon, given.followers, "fsync"), (Ladon, given.followers, "quorum")]
+             (Ladon, given.followers, "fsync"), (Ladon, given.followers, "quorum"),
+             (ReadReplicas, given.followers, "write")]
+    kinds = [kind for kind in kinds if given.only in (None, kind_of(kind)) or not kind[1]]
     if given.redis:
         kinds += [(Redis, 0, "write"), (Redis, given.followers, "write")]
     works = [(1, 50, 150_000), (16, 50, 1_000_000), (64, 50, 2_000_000), (1, 256, 200_000)]
@@ -190,7 +211,7 @@ def main():
     for (pipeline, clients), rows in found.items():
         for (name, followers, gate), got in rows.items():
             us = statistics.median(it[1] for it in got)
-            alone = rows.get((name, 0, gate))
+            alone = rows.get((name.split(",")[0], 0, gate))
             ratio = "%.2f" % (us / statistics.median(it[1] for it in alone)) if alone else ""
             print("| %d | %d | %s | %d | %s | %.2f | %s | %.0f | %s |" % (
                 pipeline, clients, name, followers, gate, us, ratio, statistics.median(it[0] for it in got), got[-1][2]))

@@ -32,6 +32,8 @@ const FAMILIES: &[&[Code]] = &[
     admin::persistence::COMMANDS,
     pubsub::COMMANDS,
     replication::COMMANDS,
+    replication::replica::COMMANDS,
+    replication::replicaof::COMMANDS,
     scripting::COMMANDS,
     admin::sentinel::COMMANDS,
     admin::server::COMMANDS,

@@ -26,6 +26,8 @@ pub struct Launch {
     pub arguments: Vec<String>,
     /// Variables added to its environment.
     pub environment: Vec<(String, String)>,
+    /// The port, if the caller has taken one; else each start takes another.
+    pub port: Option<u16>,
 }
 
 /// A running server; killed when dropped.
@@ -33,7 +35,7 @@ pub struct Server {
     /// The port that it listens on.
     pub port: u16,
     /// Held while clients may look for it.
-    _ports: Ports,
+    _ports: Option<Ports>,
     process: Child,
     output: PathBuf,
 }
@@ -47,6 +49,7 @@ impl Launch {
             output: dir.join("output.txt"),
             arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
             environment: Vec::new(),
+            port: None,
         }
     }
 
@@ -55,8 +58,8 @@ impl Launch {
     /// # Errors
     /// If there is no such program.
     pub fn spawn(&self) -> io::Result<Server> {
-        let ports = Ports::take(1)?;
-        let port = ports.first();
+        let ports = self.port.is_none().then(|| Ports::take(1)).transpose()?;
+        let port = self.port.or_else(|| Some(ports.as_ref()?.first())).unwrap_or_default();
         let output = OpenOptions::new().create(true).append(true).open(&self.output)?;
         let process = Command::new(&self.program)
             .args(["serve", "--resp", &format!("127.0.0.1:{port}"), "--data"])

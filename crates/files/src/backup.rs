@@ -9,12 +9,12 @@
 //! A kill anywhere before the last step leaves the note, and nobody takes the folder for a backup.
 
 use crate::backup_list::{BackupList, ListError, ListedFile, is_name};
-use crate::server_client::{Client, ClientError, Reply, ServerOptions};
 use ladon_log::verify::verify_dir;
 use ladon_log::{
     BACKUP_NAME, Damage, OpenError, begin_unfinished, crc32c, crc32c_of_both, end_unfinished,
     note_copied_end, unfinished,
 };
+use ladon_peers::{Client, ClientError, Reply, ServerOptions};
 use ladon_platform::{Clock, Disk, SystemClock, SystemDisk};
 use ladon_record::Lsn;
 use std::fs;

@@ -3,7 +3,7 @@
 
 use crate::export_target::{ExportError, ExportProgress, Exported, Target};
 use crate::import::shown;
-use crate::server_client::{Client, ClientError, Reply, ServerOptions};
+use ladon_peers::{Client, ClientError, Reply, ServerOptions};
 use ladon_rdb::{Fault, KeyFacts, Version};
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use crate::backup::{BackupProgress, Source, begin_in};
 use crate::export::export_from;
 use crate::export_target::{ExportError, ExportProgress, Exported};
 use crate::memory_available::memory_available;
-use crate::server_client::ServerOptions;
+use ladon_peers::ServerOptions;
 use ladon_rdb::Version;
 use ladon_settings::Settings;
 use std::fs;

@@ -8,7 +8,7 @@ use crate::import::{
     Elements, ImportError, Imported, Progress, Taken, Target, TargetError, fill, shown,
 };
 use crate::pieces::Pieces;
-use crate::server_client::{Client, ClientError, Reply, ServerOptions};
+use ladon_peers::{Client, ClientError, Reply, ServerOptions};
 use ladon_platform::{Clock, SystemClock};
 use ladon_rdb::{Element, Key, Value, Version, payload};
 use std::collections::VecDeque;

@@ -30,7 +30,6 @@ mod parallel;
 mod pieces;
 mod places;
 mod restore;
-mod server_client;
 mod source;
 
 pub use backup::{BackupError, BackupProgress, Copied, back_up};
@@ -42,5 +41,5 @@ pub use export_target::{ExportError, ExportProgress, Exported};
 pub use import::{ImportError, Imported, Progress};
 pub use into_directory::import_into_directory;
 pub use into_server::import_into_server;
+pub use ladon_peers::{Client, ClientError, Reply, ServerOptions};
 pub use restore::restore;
-pub use server_client::{Client, ClientError, Reply, ServerOptions};

@@ -1,5 +1,6 @@
 //! What commands need of the log and the checkpoints.
 
+use crate::upstream::Replicas;
 use ladon_record::{Gate, Lsn};
 use std::sync::Arc;
 
@@ -29,6 +30,10 @@ pub trait Durability: Send + Sync {
     fn checkpoint(&self) -> Result<(), CheckpointError>;
     /// What clients copy the data's files with; `None` where there are none.
     fn backups(&self) -> Option<Arc<dyn Backups>>;
+    /// The servers that follow this one; `None` where there can be none.
+    fn replicas(&self) -> Option<Arc<dyn Replicas>> {
+        None
+    }
     /// The default gate changed: adapts how often the log syncs.
     fn gate_changed(&self, gate: Gate);
     /// Asks the node to stop: finish replies, sync, leave a clean log.

@@ -1,13 +1,20 @@
-//! A cluster in the words of Redis' replication: a master and its replicas.
+//! A cluster, or a server with read replicas, in the words of Redis' replication: a master and its
+//! replicas.
 
 use crate::cluster::{MemberView, View};
 use crate::node::Node;
+pub use crate::place::Place;
 use crate::role::Role;
+use crate::upstream::{LinkState, ReplicaView, UpstreamView};
 use ladon_record::Lsn;
 use std::time::Duration;
 
 /// A member that was silent for longer is gone, unless `failover-timeout` is longer.
 const HEARD_WITHIN: Duration = Duration::from_secs(3);
+
+/// The runs of a server's log: the identity of the one that is written now, and that of the one before,
+/// with its end.
+pub type LogRuns = (String, Option<(String, Lsn)>);
 
 /// What clients see of the cluster at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,17 +31,13 @@ pub struct Replication {
     pub heard: Option<Duration>,
     /// A member that was silent for longer is gone.
     pub heard_within: Duration,
-    /// The other members, at a master, unless they are silent.
+    /// The other members, at a master, unless they are silent. Without a cluster, the read replicas,
+    /// also those of a replica.
     pub replicas: Vec<Replica>,
-}
-
-/// Where clients reach a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// A name or an address.
-    pub host: String,
-    /// The port.
-    pub port: u16,
+    /// Without a cluster: the link to the server that this one follows.
+    pub link: Option<UpstreamView>,
+    /// Without a cluster: what the log is.
+    pub runs: Option<LogRuns>,
 }
 
 /// A member that follows, as another one sees it.
@@ -50,26 +53,25 @@ pub struct Replica {
     pub silent: Option<Duration>,
 }
 
-impl Place {
-    /// That of `HOST:PORT`; an IPv6 address is in brackets there.
-    pub fn of(address: &str) -> Place {
-        let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        Place { host: bare.unwrap_or(host).to_owned(), port: port.parse().unwrap_or(0) }
-    }
-}
-
 impl Replica {
     /// How a member that does not lead looks.
     pub fn of(member: &MemberView) -> Replica {
         let place = Place::of(&member.client);
         Replica { id: member.id, place, has: member.has, silent: member.silent }
     }
+
+    fn read_replica((number, replica): (usize, ReplicaView)) -> Replica {
+        let ReplicaView { place, durable, silent } = replica;
+        Replica { id: number as u64, place, has: durable, silent: Some(silent) }
+    }
 }
 
 impl Replication {
     /// The replication's id, as long as one node leads: all members have the same.
     pub fn id(&self) -> String {
+        if let Some((run, _)) = &self.runs {
+            return run.clone();
+        }
         format!("{:0>32}{:08x}", self.view.cluster, self.view.term as u32)
     }
 
@@ -85,12 +87,36 @@ impl Replication {
 }
 
 impl Node {
-    /// How the node takes part in replication; `None` without a cluster.
+    /// How the node takes part in replication; `None` where it cannot.
     pub fn replication(&self) -> Option<Replication> {
-        let view = self.cluster.as_ref()?.view();
+        let Some(cluster) = &self.cluster else { return self.read_replication() };
+        let view = cluster.view();
         let role = self.role.get();
         let within = HEARD_WITHIN.max(Duration::from_millis(self.settings.failover_timeout()));
         Some(Replication::of(view, role, within))
+    }
+
+    /// That of a server without a cluster.
+    fn read_replication(&self) -> Option<Replication> {
+        let link = self.upstream.as_ref()?.view();
+        let replicas = self.durability.replicas();
+        let runs = replicas.as_ref().map(|replicas| replicas.runs());
+        let list = replicas.map(|replicas| replicas.list()).unwrap_or_default();
+        let received = link.as_ref().map(|link| link.received);
+        let end = received.unwrap_or_else(|| self.durability.reserved());
+        let applied = link.as_ref().map_or(end, |link| link.applied);
+        let is_up = |link: &&UpstreamView| link.state == LinkState::Connected;
+        Some(Replication {
+            view: View { end, applied, ..View::default() },
+            is_master: link.is_none(),
+            master: link.as_ref().filter(is_up).map(|link| link.primary.clone()),
+            offset: end,
+            heard: link.as_ref().and_then(|link| link.heard),
+            heard_within: Duration::from_secs(self.settings.repl_timeout()),
+            replicas: list.into_iter().enumerate().map(Replica::read_replica).collect(),
+            link,
+            runs: runs.or_else(|| Some((self.replication_id.lock().clone(), None))),
+        })
     }
 }
 
@@ -106,7 +132,7 @@ impl Replication {
                 let is_other = view.leader != Some(view.member);
                 is_other && heard.is_some_and(|heard| heard <= heard_within)
             }
-            Role::Alone | Role::CutOff | Role::Outside => false,
+            Role::Alone | Role::CutOff | Role::Outside | Role::Stale => false,
         };
         let leading = view.leading().filter(|_| is_up);
         let master = leading.map(|leading| Place::of(&leading.client));
@@ -114,7 +140,8 @@ impl Replication {
         let follows =
             |member: &&MemberView| is_master && member.id != view.member && is_heard(member);
         let replicas = view.members.iter().filter(follows).map(Replica::of).collect();
-        Replication { is_master, master, offset, heard, heard_within, replicas, view }
+        let (link, runs) = (None, None);
+        Replication { is_master, master, offset, heard, heard_within, replicas, view, link, runs }
     }
 }
 

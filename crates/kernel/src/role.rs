@@ -1,8 +1,8 @@
 //! A node's place in its cluster, as far as requests see it.
 //!
-//! Standalone nodes are [`Role::Alone`] for life. Else the thread that takes part in the elections
-//! sets it; what is committed does not depend on it, since the log itself takes records of the
-//! group's leader only.
+//! Standalone nodes are [`Role::Alone`], unless they are read replicas of another server. In a cluster,
+//! the thread that takes part in the elections sets it; what is committed does not depend on it, since
+//! the log itself takes records of the group's leader only.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -10,17 +10,19 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Role {
-    /// There is no cluster.
+    /// There is no cluster, and the node is no replica.
     #[default]
     Alone = 0,
     /// It leads: its clients may read and write.
     Leads = 1,
-    /// It follows the leader: its clients may read.
+    /// It follows the leader, or another server: its clients may read.
     Follows = 2,
     /// It led, and may not be heard by most others any more: nobody reads or writes.
     CutOff = 3,
     /// It is to become a member of a cluster.
     Outside = 4,
+    /// It follows another server, does not hear it, and `replica-serve-stale-data` is off.
+    Stale = 5,
 }
 
 impl Role {
@@ -32,12 +34,13 @@ impl Role {
             Role::Follows => "follower",
             Role::CutOff => "cut-off",
             Role::Outside => "outside",
+            Role::Stale => "stale",
         }
     }
 
     /// Whether the node is a replica for clients of Redis' replication.
     pub fn is_replica(self) -> bool {
-        matches!(self, Role::Follows | Role::Outside)
+        matches!(self, Role::Follows | Role::Outside | Role::Stale)
     }
 }
 
@@ -54,7 +57,8 @@ impl RoleCell {
             1 => Role::Leads,
             2 => Role::Follows,
             3 => Role::CutOff,
-            _ => Role::Outside,
+            4 => Role::Outside,
+            _ => Role::Stale,
         }
     }
 

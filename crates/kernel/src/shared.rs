@@ -32,6 +32,7 @@ use crate::statistics::rates::{Rates, Sampler};
 use crate::statistics::stats::ThreadStats;
 use crate::statistics::sync_times::SyncTimes;
 use crate::tracking::registry::{self as trackers, Tracking};
+use crate::upstream::Upstream;
 use ladon_engine::TransactionLimits;
 use ladon_platform::{Clock, Process, SystemProcess};
 use ladon_record::{KeyHasher, Lsn};
@@ -86,11 +87,14 @@ pub struct Shared {
     pub started_ms: u64,
     /// The node's cluster, where it may have one.
     pub cluster: Option<Arc<dyn Cluster>>,
+    /// The server that this one follows, where it may follow one.
+    pub upstream: Option<Arc<dyn Upstream>>,
     /// The program that runs beside the data, which has the last of the threads.
     pub program: Option<Arc<dyn Program>>,
     /// Bytes that the program has made for clients and that no connection has taken yet.
     pub untaken_bytes: Arc<AtomicUsize>,
-    /// Other members that the leader of a cluster has heard of within `min-replicas-max-lag`.
+    /// Other members that the leader of a cluster has heard of within `min-replicas-max-lag`, or read
+    /// replicas.
     pub good_replicas: AtomicU64,
     /// When all keys of database 0 are to be removed, because a client of memcached's protocol has asked
     /// for it; Unix milliseconds, 0 for never.
@@ -249,6 +253,7 @@ impl Shared {
             run_id: Mutex::new(parts.run_id),
             io_backend: parts.io_backend,
             cluster: None,
+            upstream: None,
             program: None,
             untaken_bytes: Arc::default(),
             good_replicas: AtomicU64::new(0),

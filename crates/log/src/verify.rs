@@ -145,7 +145,21 @@ fn verify_once(disk: &dyn Disk, dir: &Path, in_use: bool) -> Result<Report, Veri
 
 fn is_stranger(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let own = [LOCK_NAME, META_NAME, "meta.tmp", "log-end", "log-end.tmp", "reserve", "unfinished"];
+    let own = [
+        LOCK_NAME,
+        META_NAME,
+        "meta.tmp",
+        "log-end",
+        "log-end.tmp",
+        "reserve",
+        "unfinished",
+        // What a node of a cluster must not forget, and what a server's log is.
+        "group",
+        "group.tmp",
+        "committed",
+        "runs",
+        "runs.tmp",
+    ];
     let own = own.contains(&&*name) || name == BACKUP_NAME || name.ends_with(".checkpoint.tmp");
     !own && checkpoint_begin(path).is_none() && segment_base(path).is_none()
 }

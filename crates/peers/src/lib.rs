@@ -1,4 +1,5 @@
-//! Ladon as another server's client: values on their way there (`MIGRATE`).
+//! Ladon as another server's client: values on their way there (`MIGRATE`), and the connection of the
+//! tools and of a replica.
 //!
 //! ```text
 //! IO thread     Peers::take: is there room for one more to this target? -> an errand
@@ -11,12 +12,14 @@
 //! sent as it is encoded, and the number of errands is limited, for each target and in total.
 //! Absent: locks, the keyspace, replies to clients.
 
+mod client;
 mod connection;
 mod deliver;
 mod idle;
 mod load;
 mod sent_value;
 
+pub use client::{Client, ClientError, Reply, ServerOptions};
 use deliver::deliver;
 use idle::Idle;
 use ladon_kernel::long::parcel::{Errand, Parcel, Peers};

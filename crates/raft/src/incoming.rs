@@ -27,6 +27,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The file in which a server without a cluster notes what its log is (crate `server`).
+pub const RUNS_NAME: &str = "runs";
+
 const LIST: &str = "incoming";
 const SUFFIX: &str = ".incoming";
 const HEAD: &str = "ladon-incoming 1";
@@ -58,7 +61,10 @@ fn bad(text: impl Into<String>) -> io::Error {
 fn is_of_data(name: &str) -> bool {
     let path = Path::new(name);
     let is_plain = path.file_name().is_some_and(|last| last == name);
-    is_plain && (name == "meta" || segment_base(path).or(checkpoint_begin(path)).is_some())
+    is_plain
+        && (name == "meta"
+            || name == RUNS_NAME
+            || segment_base(path).or(checkpoint_begin(path)).is_some())
 }
 
 impl Incoming {
@@ -133,6 +139,18 @@ impl Incoming {
     }
 }
 
+impl Incoming {
+    /// Nothing more comes: what is here goes.
+    ///
+    /// # Errors
+    /// What the system says; the next start removes it then.
+    pub fn abandon(self) -> io::Result<()> {
+        let Incoming { disk, dir, open, .. } = self;
+        drop(open);
+        clear(&*disk, &dir)
+    }
+}
+
 /// Removes files of data that never came as a whole.
 fn clear(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     let is_part = |path: &PathBuf| path.to_string_lossy().ends_with(SUFFIX);
@@ -146,6 +164,21 @@ fn remove(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     match disk.remove(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+/// Whether there is anything of another member's data in a directory, which may not be there itself.
+///
+/// # Errors
+/// What the system says.
+pub fn has_incoming(disk: &dyn Disk, dir: &Path) -> io::Result<bool> {
+    let is_of_it = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name == LIST)
+            || path.to_string_lossy().ends_with(SUFFIX)
+    };
+    match disk.list(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        files => Ok(files?.iter().any(is_of_it)),
     }
 }
 

@@ -40,7 +40,7 @@ mod wire;
 pub use entry::{Cut, Entry, Extent, Member, Payload};
 pub use frame::{BadEntry, decode_entry, encode_entry};
 pub use group_log::{Entries, GroupLog, Writers};
-pub use incoming::{DataFile, Incoming, finish_incoming};
+pub use incoming::{DataFile, Incoming, RUNS_NAME, finish_incoming, has_incoming};
 pub use index::Index;
 pub use machine::{Applier, Machine, NewestCheckpoint};
 pub use network::{Link, Network, Node, Request, Response, Transport, answer};

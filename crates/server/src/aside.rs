@@ -1,9 +1,10 @@
 //! Threads for long jobs, such as computing the union of large sets. Their priority is lower than
 //! that of the IO threads.
 
-use crate::errands::Errands;
+use crate::errands::{Errands, Urgency};
 use ladon_kernel::long::aside_job::{Job, Lent};
 use ladon_kernel::message::Message;
+use ladon_kernel::request::outcome::JobKind;
 use ladon_kernel::shared::Shared;
 use parking_lot::Mutex;
 use std::io;
@@ -33,6 +34,7 @@ pub(crate) struct Task {
 pub struct Aside {
     tasks: Sender<Task>,
     errands: Arc<Errands>,
+    for_replicas: Arc<Errands>,
 }
 
 impl Aside {
@@ -61,7 +63,9 @@ impl Aside {
                 }
             })?;
         }
-        Ok(Aside { tasks: sender, errands: Errands::new(node) })
+        let errands = Errands::new(node, Urgency::GivesWay);
+        let for_replicas = Errands::new(node, Urgency::AsRequests);
+        Ok(Aside { tasks: sender, errands, for_replicas })
     }
 
     /// Queues a task.
@@ -71,9 +75,13 @@ impl Aside {
         let _ = self.tasks.send(task);
     }
 
-    /// Gives a task that waits for another server to a thread on which nothing else waits.
-    pub(crate) fn send_out(&self, task: Task) {
-        if let Err((task, error)) = self.errands.send_out(task) {
+    /// Gives a task that waits for something to a thread on which nothing else waits.
+    pub(crate) fn send_out(&self, task: Task, kind: JobKind) {
+        let errands = match kind {
+            JobKind::Replica => &self.for_replicas,
+            JobKind::Computes | JobKind::Errand => &self.errands,
+        };
+        if let Err((task, error)) = errands.send_out(task) {
             tracing::warn!("cannot start a thread for an errand: {error}; long jobs wait for it");
             self.hand_over(task);
         }

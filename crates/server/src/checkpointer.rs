@@ -5,6 +5,7 @@
 
 use crate::backups::ClientBackups;
 use crate::checkpoint_run::{Applied, CheckpointRun};
+use crate::replication::ReadReplicas;
 use ladon_engine::Keyspace;
 use ladon_kernel::durability::CheckpointError;
 use ladon_log::{CheckpointInfo, Log, LogError};
@@ -51,6 +52,7 @@ pub struct Checkpointer {
     clock: Arc<dyn Clock>,
     dirty: Box<dyn Fn() -> u64 + Send + Sync>,
     backups: Arc<ClientBackups>,
+    replicas: Arc<ReadReplicas>,
     /// Up to where the data has the log, at a node of a cluster.
     applied: OnceLock<Arc<dyn Applied>>,
     shared: Mutex<Shared>,
@@ -103,8 +105,11 @@ impl Checkpointer {
         };
         let backups =
             ClientBackups::new(Arc::clone(&log), Arc::clone(&settings), Arc::clone(&clock));
+        let replicas =
+            ReadReplicas::new(Arc::clone(&log), Arc::clone(&settings), Arc::clone(&clock));
         Checkpointer {
             backups: Arc::new(backups),
+            replicas: Arc::new(replicas),
             applied: OnceLock::new(),
             keyspace,
             log,
@@ -127,6 +132,11 @@ impl Checkpointer {
     /// The backups of this data.
     pub(crate) fn backups(&self) -> &Arc<ClientBackups> {
         &self.backups
+    }
+
+    /// The servers that follow this data.
+    pub(crate) fn replicas(&self) -> &Arc<ReadReplicas> {
+        &self.replicas
     }
 
     pub(crate) fn status(&self) -> CheckpointStatus {
@@ -193,6 +203,7 @@ impl Checkpointer {
             // Without holding the lock, because commands read the status.
             also();
             self.backups.end_idle();
+            self.replicas.look();
             self.make_room();
             let why = {
                 let mut shared = self.shared.lock();
@@ -238,6 +249,7 @@ impl Checkpointer {
         }
         self.tried_to_make_room_ns.store(now_ns, Relaxed);
         self.backups.end_all();
+        self.replicas.make_room();
         match self.log.delete_obsolete() {
             Ok(deleted) if deleted.segments > 0 => tracing::info!(
                 "disk space is short: deleted {} log files that no start needs",

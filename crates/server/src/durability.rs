@@ -3,6 +3,7 @@
 use crate::checkpointer::Checkpointer;
 use crate::shutdown::StopSignal;
 use ladon_kernel::durability::{Backups, CheckpointError, Durability, PersistenceStatus, Shutdown};
+use ladon_kernel::upstream::Replicas;
 use ladon_log::Log;
 use ladon_record::{Gate, Lsn};
 use std::sync::Arc;
@@ -97,6 +98,10 @@ impl Durability for LogDurability {
 
     fn backups(&self) -> Option<Arc<dyn Backups>> {
         Some(Arc::clone(self.checkpointer.backups()) as Arc<dyn Backups>)
+    }
+
+    fn replicas(&self) -> Option<Arc<dyn Replicas>> {
+        Some(Arc::clone(self.checkpointer.replicas()) as Arc<dyn Replicas>)
     }
 
     fn gate_changed(&self, gate: Gate) {

@@ -1,4 +1,4 @@
-//! Threads for jobs that wait for other servers. Their number is that of the errands under way,
+//! Threads for jobs that wait for other servers, or for replicas. Their number is that of the errands under way,
 //! which those who make errands limit; a thread ends when it was idle for a while.
 
 use crate::aside::Task;
@@ -15,9 +15,17 @@ use std::time::Duration;
 /// After so long without an errand a thread ends.
 const IDLE_FOR: Duration = Duration::from_secs(10);
 
+/// Whether the threads' priority is lower than that of the IO threads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    GivesWay,
+    AsRequests,
+}
+
 /// The threads, and what they have to do.
 pub(crate) struct Errands {
     node: Arc<Shared>,
+    urgency: Urgency,
     queue: Mutex<Queue>,
     arrived: Condvar,
 }
@@ -32,9 +40,9 @@ struct Queue {
 
 impl Errands {
     /// No threads yet.
-    pub(crate) fn new(node: &Arc<Shared>) -> Arc<Errands> {
+    pub(crate) fn new(node: &Arc<Shared>, urgency: Urgency) -> Arc<Errands> {
         let (node, queue, arrived) = (Arc::clone(node), Mutex::default(), Condvar::new());
-        Arc::new(Errands { node, queue, arrived })
+        Arc::new(Errands { node, urgency, queue, arrived })
     }
 
     /// Gives the task to a thread. Returns it if there is none, and the system gives no other.
@@ -46,7 +54,11 @@ impl Errands {
             return Ok(());
         }
         let errands = Arc::clone(self);
-        let thread = thread::Builder::new().name("ladon-errand".to_owned());
+        let name = match self.urgency {
+            Urgency::GivesWay => "ladon-errand",
+            Urgency::AsRequests => "ladon-replicas",
+        };
+        let thread = thread::Builder::new().name(name.to_owned());
         match thread.spawn(move || errands.run()) {
             Ok(_) => queue.threads += 1,
             // Another one takes it later.
@@ -61,7 +73,9 @@ impl Errands {
     }
 
     fn run(&self) {
-        ladon_platform::priority::give_way();
+        if self.urgency == Urgency::GivesWay {
+            ladon_platform::priority::give_way();
+        }
         while let Some(Task { job, lent, thread, client, slot, dropped }) = self.next() {
             if !dropped.load(Relaxed) {
                 let computed = job(lent);

@@ -108,9 +108,10 @@ fn open(shared: &Shared, noted: &Loading) -> Result<Recovered, RunError> {
     let (events, syncs) = (Arc::clone(&shared.latency_events), Arc::clone(&shared.sync_times));
     let disk = TimedDisk::new(SystemDisk, Arc::clone(clock), events, syncs);
     let (data, seed) = (settings.data(), random_u64());
-    if settings.cluster_enabled() {
+    let incoming = ladon_raft::has_incoming(&SystemDisk, Path::new(&data));
+    if settings.cluster_enabled() || incoming.map_err(starting("the data directory"))? {
         let finished = finish_incoming(&(Arc::new(SystemDisk) as _), Path::new(&data));
-        finished.map_err(starting("the node of a cluster"))?;
+        finished.map_err(starting("another node's data, which has come"))?;
     }
     let dir = DataDir::open(Arc::new(disk), Arc::clone(clock), Path::new(&data), options, seed)?;
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -135,8 +136,8 @@ fn open(shared: &Shared, noted: &Loading) -> Result<Recovered, RunError> {
     Ok(recover(dir, databases(settings), clock.unix_ms(), workers, prepare, &progress, group)?)
 }
 
-/// Puts another member's data in its place, if that has come as a whole and is not there yet. Call it
-/// before the directory of a node of a cluster is opened. Returns whether there was any.
+/// Puts another node's data in its place, if that has come as a whole and is not there yet. Call it
+/// before the directory of a node of a cluster or of a replica is opened. Returns whether there was any.
 ///
 /// # Errors
 /// What the system says.
@@ -145,7 +146,7 @@ pub fn finish_incoming(disk: &Arc<dyn Disk>, dir: &Path) -> io::Result<bool> {
     let _lock = disk.lock(&dir.join(LOCK_NAME))?;
     let is_new = ladon_raft::finish_incoming(disk, dir)?;
     if is_new {
-        tracing::info!("this directory has another member's data from now on");
+        tracing::info!("this directory has another node's data from now on");
     }
     Ok(is_new)
 }

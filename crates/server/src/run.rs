@@ -8,6 +8,7 @@ use crate::configured_users;
 use crate::console_door::ConsoleDoor;
 use crate::dropper::Dropper;
 use crate::exposure;
+use crate::followed::FollowedRecords;
 use crate::group::{Ended, Membership};
 use crate::io_thread::{Handover, IoThread};
 use crate::listening::{FollowedBy, Listening, bind};
@@ -16,6 +17,7 @@ use crate::protocol::ListenerKind;
 use crate::random::{random_hex, random_u64};
 use crate::recovery::Recovered;
 use crate::reload::Reload;
+use crate::replication::{self, FollowedData, Following, Runs};
 use crate::reports::Reports;
 use crate::run_error::{RunError, starting};
 use crate::shutdown::StopSignal;
@@ -29,19 +31,21 @@ use ladon_kernel::loading::Loading;
 use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::node::Node;
 use ladon_kernel::program::Program;
+use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
-use ladon_log::RecoveryReport;
+use ladon_kernel::upstream::Upstream;
+use ladon_log::{Log, RecoveryReport};
 use ladon_net::{AnyBackend, Backend, BackendChoice};
 use ladon_operations::{Door, Listeners, Port, State};
 use ladon_peers::TcpPeers;
-use ladon_platform::{Process, SystemClock};
+use ladon_platform::{Process, SystemClock, SystemDisk};
 use ladon_settings::{IoBackend, Settings};
 use ladon_tls::TlsBackend;
 use parking_lot::Mutex;
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -81,6 +85,11 @@ pub fn run(
     let mut shared = shared(&settings, process, (&listening, program), &backends);
     let membership = Membership::of(&settings, Arc::clone(&shared.threads))?;
     shared.cluster = membership.as_ref().map(|it| Arc::clone(&it.handle) as Arc<dyn Cluster>);
+    let following = match &membership {
+        Some(_) => None,
+        None => Some(Following::new(Arc::clone(&settings), shared.run_id.lock().clone())),
+    };
+    shared.upstream = following.as_ref().map(|it| Arc::clone(it) as Arc<dyn Upstream>);
     configured_users::load(&shared)?;
     let progress = Arc::new(Loading::new(shared.started_ms));
     let nothing = nothing_yet(&shared, Arc::clone(&progress), Arc::clone(&stop));
@@ -104,7 +113,8 @@ pub fn run(
     start_touching_memory()?;
 
     let dropper = parts.dropper.clone();
-    let mut server = Server { settings, stop, listening, operations, node, membership, dropper };
+    let mut server =
+        Server { settings, stop, listening, operations, node, membership, following, dropper };
     let mut io_threads = Some(io_threads);
     let mut progress = progress;
     let ready = |server: &Server, keys: u64, recovery: &Duration| {
@@ -128,12 +138,11 @@ pub fn run(
         ready(&server, life.keys, &life.recovery);
         let reports = Reports::new(Arc::clone(&server.node), Arc::clone(&life.recovered.log));
         life.checkpoint_thread = Some(start_checkpointer(&life.checkpointer, reports)?);
-        match life.events.recv() {
-            Ok(Event::Diverged) => progress = server.take_back(life),
-            Ok(Event::Stop) | Err(_) => {
-                lifecycle.stopping();
-                return server.end(life, io_threads.take());
-            }
+        if server.live(&mut life)? {
+            progress = server.take_back(life);
+        } else {
+            lifecycle.stopping();
+            return server.end(life, io_threads.take());
         }
     }
 }
@@ -144,6 +153,8 @@ enum Event {
     Stop,
     /// The data must be read anew: it has what the cluster has not, or another node's takes its place.
     Diverged,
+    /// The server is to follow another one.
+    Follow,
 }
 
 /// The parts of a server that outlive its data.
@@ -154,6 +165,8 @@ struct Server {
     operations: State,
     node: Arc<Node>,
     membership: Option<Membership>,
+    /// Whom it follows, unless it may be a member of a cluster.
+    following: Option<Arc<Following>>,
     dropper: Dropper,
 }
 
@@ -164,6 +177,10 @@ struct Life {
     checkpoint_thread: Option<JoinHandle<()>>,
     writer: ladon_log::WriterThread,
     events: Receiver<Event>,
+    news: Sender<Event>,
+    /// The data as a replica's.
+    followed: Option<Arc<FollowedData>>,
+    link_thread: Option<JoinHandle<()>>,
     keys: u64,
     recovery: Duration,
 }
@@ -177,8 +194,9 @@ impl Server {
         let keys = count_keys(&recovered);
         tell_of(&recovered.report, keys, &self.settings);
         warn_of(&recovered.report);
-        if recovered.group.is_some() {
-            // No mark and no record of its own comes in front of the group's.
+        let follows = self.following.as_ref().is_some_and(|following| following.is_wanted());
+        if recovered.group.is_some() || follows {
+            // No mark and no record of its own comes in front of the others'.
             recovered.log.set_follower(true);
             recovered.keyspace.set_follower(true);
         }
@@ -187,15 +205,98 @@ impl Server {
         recovered.keyspace.allow_compaction();
         let shared = self.node.shared();
         let (data, checkpointer) = dataset(shared, &recovered, keys, Arc::clone(&self.stop));
-        let events = self.take_part(&mut recovered, &checkpointer)?;
+        let (news, events) = self.take_part(&mut recovered, &checkpointer)?;
+        let followed = self.may_follow(&recovered, &checkpointer, follows, &news);
         self.node = exchange(Arc::clone(&self.node), data, &self.stop);
         self.operations.exchange(Arc::clone(&self.node));
         self.listening.open();
         let recovery = recovered.report.duration;
-        let checkpoint_thread = None;
-        let life =
-            Life { recovered, checkpointer, checkpoint_thread, writer, events, keys, recovery };
-        Ok(Some(life))
+        Ok(Some(Life {
+            recovered,
+            checkpointer,
+            checkpoint_thread: None,
+            writer,
+            events,
+            news,
+            followed,
+            link_thread: None,
+            keys,
+            recovery,
+        }))
+    }
+
+    /// Lets the node follow another server, now or when it is told to, and be followed. `None` at a node
+    /// of a cluster.
+    fn may_follow(
+        &self,
+        recovered: &Recovered,
+        checkpointer: &Checkpointer,
+        follows: bool,
+        news: &Sender<Event>,
+    ) -> Option<Arc<FollowedData>> {
+        let (shared, log) = (self.node.shared(), &recovered.log);
+        let Some(following) = &self.following else {
+            // Its log is the group's from now on.
+            if let Err(error) = Runs::remove(&SystemDisk, log.dir()) {
+                tracing::error!("cannot remove the file 'runs': {error}");
+            }
+            return None;
+        };
+        let replicas = checkpointer.replicas();
+        let runs = runs_of(log, follows).unwrap_or_else(|error| {
+            tracing::error!("this server has no replicas: it cannot note what its log is: {error}");
+            Runs::default()
+        });
+        replicas.open(Arc::clone(shared), runs.clone());
+        let records = FollowedRecords {
+            shared: Arc::clone(shared),
+            keyspace: Arc::clone(&recovered.keyspace),
+            dropper: Some(self.dropper.clone()),
+        };
+        let runs = (Arc::clone(replicas), runs);
+        let followed = FollowedData::new(records, Arc::clone(log), runs, follows);
+        checkpointer.follows(Arc::clone(&followed) as _);
+        shared.role.set(match (follows, self.settings.replica_serve_stale_data()) {
+            (false, _) => Role::Alone,
+            (true, true) => Role::Follows,
+            (true, false) => Role::Stale,
+        });
+        let news = news.clone();
+        // Nobody listens any more to what came before.
+        following.may_start(move || drop(news.send(Event::Follow)));
+        Some(followed)
+    }
+
+    /// Waits until the data has to be read anew. Returns false if the server has to stop.
+    fn live(&self, life: &mut Life) -> Result<bool, RunError> {
+        loop {
+            match life.events.recv() {
+                Ok(Event::Diverged) => return Ok(true),
+                Ok(Event::Stop) | Err(_) => return Ok(false),
+                Ok(Event::Follow) => {
+                    let (Some(following), Some(followed)) = (&self.following, &life.followed)
+                    else {
+                        continue;
+                    };
+                    let news = life.news.clone();
+                    let thread = following.begin(Arc::clone(followed), move |ended| {
+                        if ended == replication::Ended::Replaced {
+                            drop(news.send(Event::Diverged));
+                        }
+                    });
+                    life.link_thread = Some(thread.map_err(starting("the replica's thread"))?);
+                }
+            }
+        }
+    }
+
+    /// Ends what takes part in replication.
+    fn end_following(&self, life: &mut Life) {
+        if let Some(following) = &self.following {
+            following.stop();
+        }
+        // A panic ends the process before this line.
+        let _ = life.link_thread.take().map(JoinHandle::join);
     }
 
     /// Lets the node take part in its cluster, if it is a node of one. Returns what ends its life.
@@ -203,8 +304,9 @@ impl Server {
         &mut self,
         recovered: &mut Recovered,
         checkpointer: &Checkpointer,
-    ) -> Result<Receiver<Event>, RunError> {
+    ) -> Result<(Sender<Event>, Receiver<Event>), RunError> {
         let (sender, events) = channel();
+        let news = sender.clone();
         self.stop.add_waker({
             let sender = sender.clone();
             // Nobody listens any more to what came before.
@@ -220,11 +322,12 @@ impl Server {
                 })?;
             checkpointer.follows(standing);
         }
-        Ok(events)
+        Ok((news, events))
     }
 
     /// Lets the data go, and the clients that have seen it. Returns the progress of the next load.
-    fn take_back(&mut self, life: Life) -> Arc<Loading> {
+    fn take_back(&mut self, mut life: Life) -> Arc<Loading> {
+        self.end_following(&mut life);
         let shared = self.node.shared();
         let progress = Arc::new(Loading::new(shared.clock.unix_ms()));
         let nothing = nothing_yet(shared, Arc::clone(&progress), Arc::clone(&self.stop));
@@ -240,13 +343,14 @@ impl Server {
         progress
     }
 
-    fn end(mut self, life: Life, io_threads: Option<IoThreads>) -> Result<(), RunError> {
+    fn end(mut self, mut life: Life, io_threads: Option<IoThreads>) -> Result<(), RunError> {
         let how = self.stop.wait();
         self.operations.stops();
         tracing::info!("stopping: no new connections, finishing replies");
         if let Some(membership) = &self.membership {
             membership.hand_over(self.node.shared());
         }
+        self.end_following(&mut life);
         let failure = io_threads.and_then(IoThreads::join);
         self.listening.close();
         life.checkpointer.stop();
@@ -267,6 +371,25 @@ impl Server {
         tracing::info!("stopped; the log is complete");
         Ok(())
     }
+}
+
+/// What the log of a plain server is, with a new run of it, unless it follows another server. That is on
+/// the disk when this returns.
+fn runs_of(log: &Log, follows: bool) -> io::Result<Runs> {
+    let mut runs = Runs::load(&SystemDisk, log.dir())?;
+    if follows {
+        runs.is_replica = true;
+    } else {
+        if runs.is_replica {
+            tracing::warn!(
+                "{} was a replica's: this server follows nobody, and takes writes",
+                log.dir().display()
+            );
+        }
+        runs.begin(log.reserved());
+    }
+    runs.save(&SystemDisk, log.dir())?;
+    Ok(runs)
 }
 
 /// Opens the port for operations, unless it has no addresses.

@@ -47,10 +47,9 @@ pub(crate) static DIRECTIVES: &[Directive] = &[
     promise(&["rename-command"], None, "Ladon does not rename commands"),
     promise(&["loadmodule"], None, "Ladon loads no modules"),
     promise(&["sentinel"], None, "Ladon is no sentinel"),
-    promise(&["tls-replication"], Some("no"), "Ladon has no replicas outside of clusters yet"),
     harmless(
         &["tls-client-cert-file", "tls-client-key-file", "tls-client-key-file-pass"],
-        "Ladon opens no connections with TLS",
+        "Ladon shows tls-cert-file to the server that it follows, too",
     ),
     harmless(&["tls-dh-params-file"], "keys are exchanged over elliptic curves only"),
     // The process and its surroundings.
@@ -139,8 +138,6 @@ pub(crate) static DIRECTIVES: &[Directive] = &[
     ),
     harmless(
         &[
-            "masterauth",
-            "masteruser",
             "repl-backlog-ttl",
             "repl-disable-tcp-nodelay",
             "repl-diskless-load",
@@ -150,25 +147,16 @@ pub(crate) static DIRECTIVES: &[Directive] = &[
             "repl-diskless-sync-period",
             "repl-ping-replica-period",
             "repl-ping-slave-period",
-            "repl-timeout",
-            "replica-announce-ip",
-            "replica-announce-port",
             "replica-announced",
             "replica-ignore-disk-write-errors",
             "replica-ignore-maxmemory",
             "replica-lazy-flush",
             "replica-priority",
-            "replica-read-only",
-            "replica-serve-stale-data",
-            "slave-announce-ip",
-            "slave-announce-port",
             "slave-ignore-maxmemory",
             "slave-lazy-flush",
             "slave-priority",
-            "slave-read-only",
-            "slave-serve-stale-data",
         ],
-        "Ladon replicates nothing yet",
+        "Ladon's replicas follow the log, and do not need it",
     ),
     harmless(
         &[

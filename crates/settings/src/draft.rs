@@ -3,6 +3,7 @@
 use crate::endpoint::{self, Endpoint};
 use crate::kind::{Kind, Value};
 use crate::origin::Origin;
+use crate::primary::Primary;
 use crate::setting::Setting;
 use crate::table::{CORES, Id, TABLE};
 use ladon_record::Gate;
@@ -152,8 +153,20 @@ impl Draft {
     /// What no setting alone is wrong about: the name of one that the others do not allow, and why.
     pub(crate) fn contradiction(&self) -> Option<(Id, &'static str)> {
         let is_in_cluster = self.number(Id::cluster_enabled) != 0;
-        (self.gate() == Gate::Quorum && !is_in_cluster)
-            .then_some((Id::gate, "the gate quorum is for nodes of a cluster (cluster-enabled)"))
+        if self.gate() == Gate::Quorum && !is_in_cluster {
+            return Some((Id::gate, "the gate quorum is for nodes of a cluster (cluster-enabled)"));
+        }
+        let primary = self.text(&TABLE[Id::replicaof as usize]);
+        if primary.is_empty() {
+            return None;
+        }
+        if is_in_cluster {
+            return Some((
+                Id::replicaof,
+                "a node of a cluster (cluster-enabled) follows its leader",
+            ));
+        }
+        Primary::of(&primary).is_none().then_some((Id::replicaof, "it has to be HOST PORT"))
     }
 
     fn gate(&self) -> Gate {

@@ -108,6 +108,17 @@ impl Settings {
         Ok(changed)
     }
 
+    /// Notes what a command has made of a setting that `CONFIG SET` cannot change (`REPLICAOF`).
+    ///
+    /// # Errors
+    /// The value is none of this setting.
+    pub fn note(&self, id: Id, value: &str) -> Result<(), String> {
+        let mut present = self.draft.lock();
+        present.set(&TABLE[id as usize], value, &Origin::ConfigSet)?;
+        self.publish(&present);
+        Ok(())
+    }
+
     /// What [`Settings::set_many_with`] would pass to `apply` now.
     ///
     /// # Errors

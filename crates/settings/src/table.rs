@@ -412,6 +412,41 @@ settings! {
         logfile: String = Setting::text("logfile", "").start();
     }
 
+    section "Replication" {
+        /// The Ladon whose read replica this server is, as `HOST PORT`; empty for none. What the server
+        /// had is replaced by that one's data. `REPLICAOF` changes it.
+        replicaof: String = Setting::text("replicaof", "").aliases(&["slaveof"]).start();
+        /// The user as whom a replica logs in at the other server; empty for the default one.
+        masteruser: String = Setting::text("masteruser", "");
+        /// The password with which a replica logs in at the other server; empty for none.
+        masterauth: Arc<String> = Setting::text("masterauth", "").sensitive();
+        /// Whether a replica speaks TLS with the other server: it takes whom `tls-ca-cert-file` or
+        /// `tls-ca-cert-dir` vouches for, and shows `tls-cert-file` if there is one.
+        tls_replication: bool = Setting::bool("tls-replication", "no");
+        /// Whether clients may read at a replica that does not hear the other server; `no`: they get
+        /// `-MASTERDOWN`.
+        replica_serve_stale_data: bool = Setting::bool("replica-serve-stale-data", "yes")
+            .aliases(&["slave-serve-stale-data"]);
+        /// Whether a replica refuses writes.
+        replica_read_only: String = Setting::promise(
+            "replica-read-only",
+            "yes",
+            "what a replica wrote would not be the other server's data",
+        )
+        .aliases(&["slave-read-only"]);
+        /// The address of this replica that the other server shows; empty: where it comes from.
+        replica_announce_ip: String =
+            Setting::text("replica-announce-ip", "").aliases(&["slave-announce-ip"]);
+        /// The port of this replica that the other server shows; 0: the first one that it listens on.
+        replica_announce_port: u16 = Setting::integer("replica-announce-port", 0, 65535, "0")
+            .aliases(&["slave-announce-port"]);
+        /// Seconds without a word after which a replica and the other server give each other up.
+        repl_timeout: u64 = Setting::integer("repl-timeout", 2, I32_MAX, "60");
+        /// Bytes of log that are kept for a replica that is behind, and for an hour if it is gone. One
+        /// that lacks more gets all data anew.
+        replica_log_max: u64 = Setting::memory("replica-log-max", MB, "8gb");
+    }
+
     section "Cluster" {
         /// Whether the server is a node of a cluster: it takes no data until `ladon cluster create`
         /// or `ladon cluster add-node` has made it a member of one.
@@ -449,12 +484,8 @@ settings! {
         /// Which clients may use `MODULE`.
         enable_module_command: String =
             Setting::fixed("enable-module-command", "no", "Ladon loads no modules").start();
-        /// The server whose replica this one is.
-        replicaof: String = Setting::promise("replicaof", "", "Ladon replicates nothing yet")
-            .aliases(&["slaveof"])
-            .start();
         /// Replicas that must keep up for a write to be accepted; 0 for none. They are the other
-        /// members of the cluster; without one, any other number refuses every write.
+        /// members of the cluster, or the read replicas of a server without one.
         min_replicas_to_write: u32 = Setting::integer("min-replicas-to-write", 0, I32_MAX, "0")
             .aliases(&["min-slaves-to-write"]);
         /// Seconds since its last word after which a replica does not keep up; 0 asks for none.

@@ -127,8 +127,14 @@ pub(crate) fn of_refusal(refusal: Refusal, node: &Node) -> BoxError {
                            min-replicas-to-write";
             BoxError::new(READONLY, message)
         }
-        Refusal::Follows | Refusal::FollowsQuorum | Refusal::CutOff | Refusal::Outside => {
+        Refusal::Follows
+        | Refusal::FollowsQuorum
+        | Refusal::CutOff
+        | Refusal::Outside
+        | Refusal::Stale => {
             let why = match refusal {
+                Refusal::Follows if node.cluster.is_none() => "it is a replica of another server",
+                Refusal::Stale => "the server that it follows is not heard",
                 Refusal::Follows => "it follows the leader of its cluster",
                 Refusal::FollowsQuorum => "what the gate quorum promises is read at the leader",
                 Refusal::CutOff => "it cannot reach most of its cluster's members",

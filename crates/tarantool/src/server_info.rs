@@ -83,7 +83,7 @@ impl Running<'_, '_> {
             ("replication_anon", Fact::Named(vec![("count", Fact::Number(0))])),
             ("election", election(node, cluster.as_ref())),
         ];
-        if let Some(reason) = read_only_reason(role) {
+        if let Some(reason) = read_only_reason(node) {
             facts.push(("ro_reason", Fact::text(reason)));
         }
         if let Some(cluster) = &cluster {
@@ -130,12 +130,13 @@ fn vclock(position: Lsn) -> Fact {
     Fact::Numbered(vec![(1, Fact::Number(position.0))])
 }
 
-fn read_only_reason(role: Role) -> Option<&'static str> {
-    match role {
+fn read_only_reason(node: &Node) -> Option<&'static str> {
+    match node.role.get() {
         Role::Alone | Role::Leads => None,
+        Role::Follows if node.cluster.is_none() => Some("config"),
         Role::Follows => Some("election"),
         Role::CutOff => Some("synchro"),
-        Role::Outside => Some("orphan"),
+        Role::Outside | Role::Stale => Some("orphan"),
     }
 }
 
@@ -143,7 +144,7 @@ fn read_only_reason(role: Role) -> Option<&'static str> {
 pub(crate) fn election_state(node: &Node, cluster: Option<&Replication>) -> &'static str {
     match (node.role.get(), cluster.and_then(|it| it.view.leader)) {
         (Role::Leads | Role::CutOff, Some(_)) => "leader",
-        (Role::Follows, None) => "candidate",
+        (Role::Follows, None) if node.cluster.is_some() => "candidate",
         _ => "follower",
     }
 }

@@ -232,7 +232,8 @@ fn known(ctx: &Ctx<'_>) -> Result<Option<Master>, CommandError> {
 }
 
 fn replication(ctx: &Ctx<'_>) -> Result<Replication, CommandError> {
-    ctx.node.replication().ok_or(crate::admin::cluster::NO_CLUSTER)
+    let of_cluster = ctx.node.replication().filter(|_| ctx.node.cluster.is_some());
+    of_cluster.ok_or(crate::admin::cluster::NO_CLUSTER)
 }
 
 fn cluster(ctx: &Ctx<'_>) -> Result<Arc<dyn Cluster>, CommandError> {

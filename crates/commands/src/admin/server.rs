@@ -43,12 +43,16 @@ fn role(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         return Ok(());
     };
     if !replication.is_master {
-        let Place { host, port } = replication.master.clone().unwrap_or_default();
+        let link = replication.link.as_ref();
+        let known = link.map(|link| link.primary.clone());
+        let Place { host, port } = known.or_else(|| replication.master.clone()).unwrap_or_default();
+        let is_up = replication.master.is_some();
+        let state = link.map_or(if is_up { "connected" } else { "connect" }, |it| it.state.name());
         reply.array(5);
         reply.bulk("slave");
         reply.bulk(host);
         reply.integer(port.into());
-        reply.bulk(if replication.master.is_some() { "connected" } else { "connect" });
+        reply.bulk(state);
         reply.integer(replication.view.applied.0 as i64);
         return Ok(());
     }

@@ -1,10 +1,13 @@
 //! What other servers and `redis-cli --rdb` ask for: SYNC, PSYNC, REPLCONF.
 //!
-//! `SYNC` answers with a dump of all data and closes the connection: there are no replicas, and who
-//! takes a dump for the begin of a replica's life must not wait for what never comes.
+//! `SYNC` answers with a dump of all data and closes the connection: no replica is a Redis, and who
+//! takes a dump for the begin of a replica's life must not wait for what never comes. Ladon's replicas
+//! ask otherwise (`replica.rs`).
 
 mod dump;
 mod feed;
+pub(crate) mod replica;
+pub(crate) mod replicaof;
 
 use dump::Dump;
 use feed::{Feed, MARK_BYTES};
@@ -26,7 +29,8 @@ pub(crate) const COMMANDS: &[Code] = &[
 ];
 
 const NO_REPLICATION: CommandError = CommandError::text(
-    "ERR Ladon has no replication: SYNC gives a dump, to redis-cli --rdb and the like",
+    "ERR Ladon sends its log to replicas that are Ladons too: SYNC gives a dump, to redis-cli --rdb and \
+     the like",
 );
 const NO_LENGTH: CommandError = CommandError::text(
     "ERR the dump's length is not known before its end: say REPLCONF capa eof first",

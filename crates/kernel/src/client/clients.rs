@@ -89,6 +89,8 @@ pub struct ClientInfo {
     /// That one is gone.
     pub redirect_broken: AtomicBool,
     pub no_evict: AtomicBool,
+    /// It is that of a server that follows this one.
+    pub is_replica: AtomicBool,
     pub no_touch: AtomicBool,
     /// Memory besides its buffers: its names, watched keys, a request that waits for a job, the
     /// parser's state.

@@ -88,6 +88,7 @@ fn flags(info: &ClientInfo) -> String {
     let watched = info.watch_flag.lock();
     let dirty = watched.as_ref().is_some_and(|flag| flag.is_touched());
     let flags: String = [
+        (info.is_replica.load(Relaxed), 'S'),
         (info.monitor.load(Relaxed), 'O'),
         (info.is_subscribed(), 'P'),
         (info.multi.load(Relaxed) >= 0, 'x'),

@@ -26,7 +26,7 @@ use crate::ctx::Ctx;
 use crate::long::aside_job::{Aside, Computed, Job, Lent, Product, ReadAhead, ReadFiles};
 use crate::long::large::Large;
 use crate::long::slices::Slices;
-use crate::request::outcome::Flow;
+use crate::request::outcome::{Flow, JobKind};
 use crate::thread_parts::ThreadParts;
 use ladon_engine::types::long_string::LongString;
 use ladon_engine::{
@@ -90,6 +90,16 @@ impl Ctx<'_> {
     pub fn reply_aside(&mut self, job: impl FnOnce(&Keyspace) -> Box<dyn Slices> + Send + 'static) {
         let job = self.job(|keyspace, _| (Product::Reply(job(keyspace)), None));
         self.deferred().job = Some(job);
+    }
+
+    /// As [`Ctx::reply_aside`], for a job that waits for something.
+    pub fn reply_later(
+        &mut self,
+        kind: JobKind,
+        job: impl FnOnce(&Keyspace) -> Box<dyn Slices> + Send + 'static,
+    ) {
+        self.reply_aside(job);
+        self.deferred().kind = kind;
     }
 
     /// Stores the job's result under `to`. The sources are locked; only after `large_store` has

@@ -11,7 +11,7 @@
 use crate::ctx::Ctx;
 use crate::long::aside_job::{Aside, Product};
 use crate::long::parcel::{Delivery, Errand, Watched};
-use crate::request::outcome::Flow;
+use crate::request::outcome::{Flow, JobKind};
 use ladon_engine::WatchFlag;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Ctx<'_> {
         let watchers = watched.into_iter().map(watch).collect();
         let job = self.job(move |_, _| (Product::Delivery(errand()), None));
         let deferred = self.deferred();
-        (deferred.job, deferred.is_errand) = (Some(job), true);
+        (deferred.job, deferred.kind) = (Some(job), JobKind::Errand);
         let db = self.session.db;
         let aside = self.session.aside.get_or_insert_with(|| Box::new(Aside::new(db)));
         aside.watched = watchers;

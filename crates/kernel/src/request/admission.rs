@@ -54,6 +54,8 @@ pub enum Refusal {
     CutOff,
     /// The node is to become a member of a cluster.
     Outside,
+    /// The node follows another server, does not hear it, and may not show what is old.
+    Stale,
     /// Not for scripts.
     NotForScripts,
     /// The script, or the way it was called, promises to change nothing.
@@ -96,6 +98,9 @@ impl Refusal {
             Refusal::Outside => {
                 "CLUSTERDOWN This node is no member of a cluster yet: ladon cluster create, or \
                  ladon cluster add-node"
+            }
+            Refusal::Stale => {
+                "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
             }
             Refusal::NotForScripts => "ERR This Redis command is not allowed from script",
             Refusal::OnlyReads => "ERR Write commands are not allowed from read-only scripts.",
@@ -267,6 +272,7 @@ pub fn in_cluster(node: &Node, gate: Option<Gate>, writes: bool) -> Result<(), R
         Role::Follows => Ok(()),
         Role::CutOff => Err(Refusal::CutOff),
         Role::Outside => Err(Refusal::Outside),
+        Role::Stale => Err(Refusal::Stale),
     }
 }
 
@@ -295,6 +301,7 @@ fn takes_changes(node: &Node) -> Result<(), Refusal> {
 fn may_not_change(node: &Node) -> Refusal {
     match node.role.get() {
         Role::Outside => Refusal::Outside,
+        Role::Stale => Refusal::Stale,
         Role::CutOff => Refusal::CutOff,
         Role::Alone | Role::Leads | Role::Follows => Refusal::Follows,
     }

@@ -80,6 +80,18 @@ impl Outcome {
     }
 }
 
+/// What a job waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JobKind {
+    /// For nothing: it computes.
+    #[default]
+    Computes,
+    /// For another server.
+    Errand,
+    /// For what a replica waits for: as urgent as a request.
+    Replica,
+}
+
 /// What a request leaves to do after its command.
 #[derive(Default)]
 pub struct Deferred {
@@ -87,8 +99,8 @@ pub struct Deferred {
     pub long_reply: Option<Box<LongReply>>,
     /// What computes the long reply, or what the request stores when it is retried.
     pub job: Option<Job>,
-    /// The job waits for another server.
-    pub is_errand: bool,
+    /// What the job waits for.
+    pub kind: JobKind,
     /// Which of the request's arguments the job takes.
     pub lend: Option<usize>,
     /// The parts of the long reply, as the handler gave them.
@@ -97,9 +109,9 @@ pub struct Deferred {
 
 impl std::fmt::Debug for Deferred {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Deferred { long_reply, job, is_errand, lend, slices } = self;
+        let Deferred { long_reply, job, kind, lend, slices } = self;
         let (job, slices) = (job.is_some(), slices.is_some());
-        let job = (job, is_errand);
+        let job = (job, kind);
         write!(f, "Deferred({long_reply:?}, job: {job:?}, lend: {lend:?}, slices: {slices})")
     }
 }

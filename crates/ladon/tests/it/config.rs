@@ -34,13 +34,13 @@ fn layers_and_origins_as_json() {
 fn every_wrong_line_and_flag_is_named() {
     let dir = TempDir::new().expect("a directory");
     let conf = dir.path().join("redis.conf");
-    fs::write(&conf, "port 1\nreplicaof a 1\npidfile /x\nnosuch 1\n").expect("writes");
+    fs::write(&conf, "port 1\nreplica-read-only no\npidfile /x\nnosuch 1\n").expect("writes");
     let conf = conf.to_str().expect("UTF-8");
     let run = ladon(&["config", "--redis-conf", conf, "--gate", "sometimes"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     let lines: Vec<&str> = run.stderr.lines().collect();
     assert_eq!(lines.len(), 3, "{}", run.stderr);
-    assert!(lines[0].starts_with(&format!("{conf}:2: replicaof")), "{}", lines[0]);
+    assert!(lines[0].starts_with(&format!("{conf}:2: replica-read-only")), "{}", lines[0]);
     assert!(lines[1].starts_with(&format!("{conf}:4: ")), "{}", lines[1]);
     assert!(lines[2].starts_with("--gate: "), "{}", lines[2]);
 }

@@ -130,7 +130,8 @@ fn everything_is_in_the_dump() {
 fn who_would_follow_is_refused() {
     on_both_backends(&["--io-threads", "1"], |server| {
         let none = error(
-            "ERR Ladon has no replication: SYNC gives a dump, to redis-cli --rdb and the like",
+            "ERR Ladon sends its log to replicas that are Ladons too: SYNC gives a dump, to redis-cli --rdb \
+             and the like",
         );
         let mut client = server.connect().expect("connects");
         let length =

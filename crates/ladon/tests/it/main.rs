@@ -45,6 +45,7 @@ mod panic_in_a_transaction;
 mod pause_waits_for_writes;
 mod program;
 mod pubsub;
+mod read_replicas;
 mod reply_overtakes_fsync;
 mod saving;
 mod scripts;

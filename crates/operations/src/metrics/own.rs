@@ -240,7 +240,8 @@ fn checkpoints(node: &Node, out: &mut Out<'_>) -> Done {
 
 /// Nodes of clusters only.
 fn group(node: &Node, out: &mut Out<'_>) -> Done {
-    let Some(Replication { view, offset, .. }) = node.replication() else { return Ok(()) };
+    let member = node.replication().filter(|_| node.cluster.is_some());
+    let Some(Replication { view, offset, .. }) = member else { return Ok(()) };
     let role = [([("role", node.role.get().name())], 1u64)];
     out.gauges("ladon_group_role_info", "The node's role in its group.", role)?;
     out.gauge("ladon_group_term", "The term of the group's leader.", view.term)?;

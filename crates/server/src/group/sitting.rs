@@ -427,7 +427,7 @@ where
 fn told(role: Role) -> &'static str {
     match role {
         Role::Alone | Role::Leads => "leads",
-        Role::Follows => "follows",
+        Role::Follows | Role::Stale => "follows",
         Role::CutOff => "leads and does not hear most members: clients have to wait",
         Role::Outside => "is no member of a cluster",
     }

@@ -14,11 +14,11 @@
 use super::planted::Planted;
 use crate::checkpoint_run::Applied;
 use crate::dropper::Dropper;
+use crate::followed::{FollowedRecords, frame_header};
 use ladon_engine::{ApplyError, Followed, Keyspace, Scratch};
-use ladon_kernel::message::Message;
 use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
-use ladon_log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
+use ladon_log::frame::{FRAME_HEADER_BYTES, FrameKind};
 use ladon_log::{Log, LogBytes};
 use ladon_raft::{Applier, EntryId, Extent, StoredEntry, Writers};
 use ladon_record::{Changes, Lsn};
@@ -46,8 +46,7 @@ pub struct Standing {
     shared: Arc<Shared>,
     keyspace: Arc<Keyspace>,
     log: Arc<Log>,
-    /// Frees large values: this thread has to be heard of. `None`: they are freed at once.
-    dropper: Option<Dropper>,
+    records: FollowedRecords,
     rest: Rest,
     planted: Planted,
     inner: Mutex<Inner>,
@@ -94,11 +93,13 @@ impl Standing {
         };
         let (inner, applied) = (Mutex::new(inner), AtomicU64::new(has.0));
         let recovered = has;
+        let data = (Arc::clone(&shared), Arc::clone(&keyspace));
+        let records = FollowedRecords { shared: data.0, keyspace: data.1, dropper };
         Arc::new(Standing {
             shared,
             keyspace,
             log,
-            dropper,
+            records,
             rest,
             planted,
             inner,
@@ -165,7 +166,10 @@ impl Standing {
             let left = extent.to.0 - at.0;
             inner.window.resize(left.min(WINDOW_BYTES) as usize, 0);
             inner.bytes.read(at, &mut inner.window)?;
-            if let Some(long) = frame_bytes(&inner.window).filter(|&bytes| bytes > WINDOW_BYTES) {
+            if let Some(long) = frame_header(&inner.window)
+                .map(|it| it.frame_bytes())
+                .filter(|&bytes| bytes > WINDOW_BYTES)
+            {
                 inner.window.resize(long as usize, 0);
                 inner.bytes.read(at, &mut inner.window)?;
             }
@@ -180,24 +184,23 @@ impl Standing {
     /// Applies the whole frames of the window; returns where the next one begins.
     fn follow_window(&self, inner: &mut Inner, from: Lsn) -> io::Result<Lsn> {
         let (mut at, mut rest) = (from, &inner.window[..]);
-        while let Some(bytes) = frame_bytes(rest).filter(|&bytes| bytes <= rest.len() as u64) {
-            let (frame, behind) = rest.split_at(bytes as usize);
-            let header = FrameHeader::decode(&frame_head(frame));
+        while let Some(header) = frame_header(rest)
+            && header.frame_bytes() <= rest.len() as u64
+        {
+            let (frame, behind) = rest.split_at(header.frame_bytes() as usize);
             at = header.lsn;
             rest = behind;
             if FrameKind::from_u8(header.kind) != Some(FrameKind::Changes) || at <= inner.has {
                 continue;
             }
-            let (record, now_ms) = (&frame[FRAME_HEADER_BYTES..], self.shared.clock.unix_ms());
-            let followed = match self.planted {
-                Planted::HalfRecord => self.follow_in_parts(at, record, &mut inner.scratch, now_ms),
-                _ => self.keyspace.follow(at, record, &mut inner.scratch, now_ms),
-            };
-            let failed = |error| io::Error::other(format!("the record at LSN {at}: {error}"));
-            if followed.map_err(failed)?.defines {
-                ladon_tarantool::schema_changed(&self.shared, &self.keyspace, at);
+            let (record, scratch) = (&frame[FRAME_HEADER_BYTES..], &mut inner.scratch);
+            match self.planted {
+                Planted::HalfRecord => {
+                    let followed = self.follow_in_parts(at, record, scratch);
+                    self.records.applied(at, followed, scratch)?;
+                }
+                _ => self.records.apply(at, record, scratch)?,
             }
-            self.hand_over(&mut inner.scratch);
         }
         if at == from {
             return Err(io::Error::other(format!("no frame of the log is at LSN {from}")));
@@ -211,8 +214,8 @@ impl Standing {
         at: Lsn,
         record: &[u8],
         scratch: &mut Scratch,
-        now_ms: u64,
     ) -> Result<Followed, ApplyError> {
+        let now_ms = self.shared.clock.unix_ms();
         let mut followed = Followed { defines: false };
         let (mut changes, mut rest) = (Changes::new(record), record);
         while changes.next().is_some() {
@@ -223,33 +226,6 @@ impl Standing {
         }
         Ok(followed)
     }
-
-    /// What a record left to do.
-    fn hand_over(&self, scratch: &mut Scratch) {
-        let counters = std::mem::take(&mut scratch.counters);
-        self.keyspace.add_used_bytes(counters.bytes_delta);
-        if !scratch.garbage.is_empty() {
-            let garbage = std::mem::take(&mut scratch.garbage);
-            if let Some(dropper) = &self.dropper {
-                dropper.drop_later(garbage);
-            }
-        }
-        if !scratch.ready.is_empty() {
-            let ready = std::mem::take(&mut scratch.ready);
-            if let Some(thread) = self.shared.threads.first() {
-                thread.send(Message::Ready(ready));
-            }
-        }
-    }
-}
-
-fn frame_head(frame: &[u8]) -> [u8; FRAME_HEADER_BYTES] {
-    std::array::from_fn(|at| frame[at])
-}
-
-/// Bytes of the frame at the begin, if its header is there.
-fn frame_bytes(bytes: &[u8]) -> Option<u64> {
-    bytes.first_chunk().map(|head| FrameHeader::decode(head).frame_bytes())
 }
 
 impl Applied for Standing {

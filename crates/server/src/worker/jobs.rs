@@ -5,20 +5,21 @@ use crate::aside::Task;
 use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
 use ladon_kernel::long::aside_job::{Computed, Job, Lent};
+use ladon_kernel::request::outcome::JobKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 impl Worker {
-    /// The request that has just run waits for its job; an errand waits for another server.
-    pub(super) fn begin_job(&mut self, slot: u32, job: Job, lent: Option<Lent>, is_errand: bool) {
+    /// The request that has just run waits for its job.
+    pub(super) fn begin_job(&mut self, slot: u32, job: Job, lent: Option<Lent>, kind: JobKind) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let dropped = Arc::<AtomicBool>::default();
         connection.computing = Some(Arc::clone(&dropped));
         let (thread, client) = (self.bench.local.thread, connection.session.info.id);
         let task = Task { job, lent, thread, client, slot, dropped };
         match &self.aside {
-            Some(aside) if is_errand => aside.send_out(task),
-            Some(aside) => aside.hand_over(task),
+            Some(aside) if kind == JobKind::Computes => aside.hand_over(task),
+            Some(aside) => aside.send_out(task, kind),
             None => self.jobs.push_back(task),
         }
     }

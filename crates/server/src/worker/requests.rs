@@ -302,12 +302,12 @@ impl Worker {
             connection.aborted = true;
         }
         if let Some(deferred) = deferred {
-            let Deferred { long_reply, job, is_errand, .. } = *deferred;
+            let Deferred { long_reply, job, kind, .. } = *deferred;
             if let Some(long_reply) = long_reply {
                 self.begin_long_reply(item.slot, long_reply);
             }
             if let Some(job) = job {
-                self.begin_job(item.slot, job, lent, is_errand);
+                self.begin_job(item.slot, job, lent, kind);
             }
         }
         self.go_on(batch, item, flow, (depends, again));

@@ -113,6 +113,7 @@ impl Loader {
             (Kind::OutputLimits | Kind::Percentiles | Kind::Endpoints, _) => arguments.join(" "),
             _ if setting.id == Id::bind => arguments.join(" "),
             _ if setting.id == Id::replicaof && is_no_one(arguments) => String::new(),
+            _ if setting.id == Id::replicaof => arguments.join(" "),
             (Kind::Fixed { .. }, [_, ..]) => arguments.join(" "),
             (_, [value]) => value.clone(),
             _ => {

@@ -118,7 +118,7 @@ fn harmless_lines_warn_and_broken_promises_stop_the_start() {
     assert_eq!(lines_for_log(&warnings).len(), 1, "all in one line");
 
     let promises = [
-        "replicaof 10.0.0.1 6379",
+        "replica-read-only no",
         "rename-command FLUSHALL \"\"",
         "loadmodule /x.so",
         "tls-auth-clients maybe",
@@ -136,6 +136,19 @@ fn harmless_lines_warn_and_broken_promises_stop_the_start() {
     assert_eq!(settings.min_replicas_to_write(), 1);
     let error = conf(&promises.join("\n")).unwrap_err();
     assert_eq!(lines(&error.problems), Vec::from_iter(1..=promises.len()));
+}
+
+#[test]
+fn whom_a_replica_follows_is_a_host_and_a_port() {
+    let (settings, _) = conf("replicaof 10.0.0.1 6379\nmasterauth word\n").unwrap();
+    assert_eq!(
+        (settings.replicaof().as_str(), settings.masterauth().as_str()),
+        ("10.0.0.1 6379", "word")
+    );
+    settings.note(Id::replicaof, "").unwrap();
+    assert_eq!(settings.value(Id::replicaof), "");
+    assert!(conf("replicaof 10.0.0.1\n").is_err());
+    assert!(conf("slaveof a 1\ncluster-enabled yes\n").is_err());
 }
 
 #[test]
@@ -170,7 +183,7 @@ fn the_file_that_debian_ships_is_accepted_with_warnings() {
     assert_eq!(
         applied.join(" "),
         "bind protected-mode port tcp-backlog timeout tcp-keepalive loglevel databases dir \
-         acllog-max-len appendfsync no-appendfsync-on-rewrite auto-aof-rewrite-percentage \
+         replica-serve-stale-data replica-read-only acllog-max-len appendfsync no-appendfsync-on-rewrite auto-aof-rewrite-percentage \
          auto-aof-rewrite-min-size aof-load-truncated slowlog-log-slower-than slowlog-max-len \
          latency-monitor-threshold notify-keyspace-events hash-max-listpack-entries \
          hash-max-listpack-value list-max-listpack-size list-compress-depth \

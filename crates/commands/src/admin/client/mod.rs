@@ -14,6 +14,7 @@ use ladon_kernel::command::args::is;
 use ladon_kernel::command::error::{CommandError, CommandResult, shown};
 use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(crate) const COMMANDS: &[Code] = &[Code::container(
     "client",
@@ -52,13 +53,19 @@ enum Class {
     Normal,
     /// With subscriptions.
     PubSub,
+    /// Of servers that follow this one.
+    Replica,
     /// A class that no connection has.
     Other,
 }
 
 impl Class {
     fn of(info: &ClientInfo) -> Class {
-        if info.is_subscribed() { Class::PubSub } else { Class::Normal }
+        match (info.is_replica.load(Relaxed), info.is_subscribed()) {
+            (true, _) => Class::Replica,
+            (false, true) => Class::PubSub,
+            (false, false) => Class::Normal,
+        }
     }
 }
 
@@ -67,7 +74,9 @@ fn class(name: &[u8]) -> Result<Class, CommandError> {
         Ok(Class::Normal)
     } else if is(name, "pubsub") {
         Ok(Class::PubSub)
-    } else if ["master", "slave", "replica"].into_iter().any(|word| is(name, word)) {
+    } else if is(name, "replica") || is(name, "slave") {
+        Ok(Class::Replica)
+    } else if is(name, "master") {
         Ok(Class::Other)
     } else {
         Err(CommandError::err(format_args!("Unknown client type '{}'", shown(name))))

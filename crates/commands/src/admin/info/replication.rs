@@ -3,6 +3,7 @@
 use super::text::Text;
 use ladon_kernel::ctx::Ctx;
 use ladon_kernel::replication::{Place, Replica, Replication};
+use ladon_kernel::upstream::{LinkState, UpstreamView};
 use ladon_record::Lsn;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -13,7 +14,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
         text.field("role", "master");
         write_replicas(ctx, &[], Lsn::ZERO, text);
         let id = node.replication_id.lock().clone();
-        write_ids(&id, node.durability.reserved(), text);
+        write_id(&id, None, node.durability.reserved(), text);
         return write_backlog(ctx, text);
     };
     text.field("role", if replication.is_master { "master" } else { "slave" });
@@ -21,27 +22,39 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
         write_link(&replication, text);
     }
     write_replicas(ctx, &replication.replicas, replication.offset, text);
-    write_ids(&replication.id(), replication.offset, text);
+    write_ids(&replication, text);
     write_backlog(ctx, text);
 }
 
 /// A replica's link to its master.
 fn write_link(replication: &Replication, text: &mut Text) {
-    let Place { host, port } = replication.master.clone().unwrap_or_default();
+    let link = replication.link.as_ref();
+    let known = link.map(|link| link.primary.clone());
+    let Place { host, port } = known.or_else(|| replication.master.clone()).unwrap_or_default();
     let is_up = replication.master.is_some();
     let heard = replication.heard.map_or(-1, |heard| heard.as_secs() as i64);
     text.field("master_host", host);
     text.field("master_port", port);
     text.field("master_link_status", if is_up { "up" } else { "down" });
     text.field("master_last_io_seconds_ago", if is_up { heard } else { -1 });
-    text.flag("master_sync_in_progress", false);
+    let is_syncing = link.is_some_and(|link| link.state == LinkState::Sync);
+    text.flag("master_sync_in_progress", is_syncing);
     text.field("slave_read_repl_offset", replication.offset.0);
     text.field("slave_repl_offset", replication.view.applied.0);
+    if let Some(UpstreamView { sync: (read, total), .. }) = link.filter(|_| is_syncing) {
+        let share = *read as f64 * 100.0 / (*total).max(1) as f64;
+        text.field("master_sync_total_bytes", total);
+        text.field("master_sync_read_bytes", read);
+        text.field("master_sync_left_bytes", total.saturating_sub(*read));
+        text.field("master_sync_perc", format_args!("{share:.2}"));
+        text.field("master_sync_last_io_seconds_ago", heard);
+    }
     if !is_up {
-        text.field("master_link_down_since_seconds", heard);
+        let down = link.and_then(|link| link.down).map(|down| down.as_secs() as i64);
+        text.field("master_link_down_since_seconds", down.unwrap_or(heard));
     }
     // Zero: never to be the master.
-    text.field("slave_priority", if replication.votes() { 100 } else { 0 });
+    text.field("slave_priority", if replication.votes() || link.is_some() { 100 } else { 0 });
     text.flag("slave_read_only", true);
     text.flag("replica_announced", true);
 }
@@ -65,12 +78,21 @@ fn write_replicas(ctx: &Ctx<'_>, replicas: &[Replica], end: Lsn, text: &mut Text
     }
 }
 
-fn write_ids(id: &str, offset: Lsn, text: &mut Text) {
+fn write_ids(replication: &Replication, text: &mut Text) {
+    let before = replication.runs.as_ref().and_then(|(_, before)| before.as_ref());
+    write_id(&replication.id(), before, replication.offset, text);
+}
+
+/// What identifies the data's history, and what did before, up to where.
+fn write_id(id: &str, before: Option<&(String, Lsn)>, offset: Lsn, text: &mut Text) {
     text.field("master_failover_state", "no-failover");
     text.field("master_replid", id);
-    text.field("master_replid2", "0".repeat(40));
+    match before {
+        Some((id, _)) => text.field("master_replid2", id),
+        None => text.field("master_replid2", "0".repeat(40)),
+    }
     text.field("master_repl_offset", offset.0);
-    text.field("second_repl_offset", -1);
+    text.field("second_repl_offset", before.map_or(-1, |(_, end)| end.0 as i64));
 }
 
 fn write_backlog(ctx: &Ctx<'_>, text: &mut Text) {

@@ -1,5 +1,5 @@
 //! A connection to a running server that speaks Redis' protocol, as a client in a hurry uses it:
-//! many requests at once, then their replies.
+//! many requests at once, then their replies. Used by the tools, and by a replica.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -39,6 +39,9 @@ pub enum ClientError {
     /// No server of Redis' protocol.
     #[error("it answers something that is not Redis' protocol")]
     Malformed,
+    /// More than there can be.
+    #[error("it answers more than {0} bytes at once")]
+    TooLong(u64),
     /// Its own error.
     #[error("{0}")]
     Refused(String),
@@ -67,6 +70,11 @@ pub struct Client {
     stream: BufReader<Box<dyn Stream>>,
     /// Requests that were not sent yet.
     out: Vec<u8>,
+    /// Bytes that a reply may have, elements of arrays counted like bytes.
+    reply_bytes_max: u64,
+    /// What is left of that for the reply that is read.
+    room: u64,
+    socket: Option<TcpStream>,
 }
 
 /// Requests are sent together in about this many bytes.
@@ -94,7 +102,10 @@ fn connect_tcp(address: &str, patience: Option<Duration>) -> io::Result<TcpStrea
 
 impl Client {
     /// Connects and logs in.
-    pub(crate) fn connect(options: &ServerOptions) -> Result<Client, ClientError> {
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn connect(options: &ServerOptions) -> Result<Client, ClientError> {
         Client::connect_to(options, None)
     }
 
@@ -113,6 +124,7 @@ impl Client {
         options: &ServerOptions,
         patience: Option<Duration>,
     ) -> Result<Client, ClientError> {
+        let mut socket = None;
         let stream: Box<dyn Stream> = match options.address.strip_prefix("unix:") {
             Some(_) if options.tls.is_some() => return Err(ClientError::TlsOnUnix),
             Some(path) => {
@@ -122,6 +134,7 @@ impl Client {
                 let stream =
                     connect_tcp(&options.address, patience).map_err(ClientError::Connect)?;
                 stream.set_nodelay(true).map_err(ClientError::Connect)?;
+                socket = Some(stream.try_clone().map_err(ClientError::Connect)?);
                 match &options.tls {
                     None => Box::new(stream),
                     Some(tls) => {
@@ -132,7 +145,8 @@ impl Client {
             }
         };
         let stream = BufReader::with_capacity(SEND_BYTES, stream);
-        let mut client = Client { stream, out: Vec::new() };
+        let (reply_bytes_max, room) = (u64::MAX, u64::MAX);
+        let mut client = Client { stream, out: Vec::new(), reply_bytes_max, room, socket };
         if let Some(password) = &options.password {
             let user = options.user.as_deref().unwrap_or("default");
             let words: [&[u8]; 3] = [b"AUTH", user.as_bytes(), password.as_bytes()];
@@ -144,8 +158,26 @@ impl Client {
         Ok(client)
     }
 
+    /// Takes no reply that is longer, from a server that nobody vouches for.
+    #[must_use]
+    pub fn with_reply_bytes_max(mut self, most: u64) -> Client {
+        self.reply_bytes_max = most;
+        self
+    }
+
+    /// The connection's socket, with which another thread may end it; none on a Unix socket.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn socket(&self) -> io::Result<Option<TcpStream>> {
+        self.socket.as_ref().map(TcpStream::try_clone).transpose()
+    }
+
     /// Queues a request; it is sent at the latest before a reply is read.
-    pub(crate) fn send(&mut self, words: &[&[u8]]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn send(&mut self, words: &[&[u8]]) -> io::Result<()> {
         write!(self.out, "*{}\r\n", words.len())?;
         for word in words {
             write!(self.out, "${}\r\n", word.len())?;
@@ -168,10 +200,14 @@ impl Client {
     }
 
     /// The next reply.
-    pub(crate) fn reply(&mut self) -> Result<Reply, ClientError> {
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn reply(&mut self) -> Result<Reply, ClientError> {
         if !self.out.is_empty() {
             self.flush()?;
         }
+        self.room = self.reply_bytes_max;
         self.read(0)
     }
 
@@ -185,6 +221,13 @@ impl Client {
             Reply::Error(text) => Err(ClientError::Refused(text)),
             reply => Ok(reply),
         }
+    }
+
+    /// Counts what is read of the reply.
+    fn take_room(&mut self, bytes: u64) -> Result<(), ClientError> {
+        let left = self.room.checked_sub(bytes);
+        self.room = left.ok_or(ClientError::TooLong(self.reply_bytes_max))?;
+        Ok(())
     }
 
     fn read(&mut self, depth: usize) -> Result<Reply, ClientError> {
@@ -212,6 +255,7 @@ impl Client {
     }
 
     fn bulk(&mut self, length: u64) -> Result<Vec<u8>, ClientError> {
+        self.take_room(length)?;
         let mut bytes = Vec::new();
         (&mut self.stream).take(length).read_to_end(&mut bytes)?;
         let mut end = [0; 2];
@@ -227,6 +271,7 @@ impl Client {
         }
         let end = line.strip_suffix(b"\r\n").map(<[u8]>::len).ok_or(ClientError::Malformed)?;
         line.truncate(end);
+        self.take_room(end as u64)?;
         Ok(line)
     }
 }

@@ -1,0 +1,63 @@
+//! Records of another node's log, applied to this one's data while clients read.
+
+use crate::dropper::Dropper;
+use ladon_engine::{ApplyError, Followed, Keyspace, Scratch};
+use ladon_kernel::message::Message;
+use ladon_kernel::shared::Shared;
+use ladon_log::frame::{FRAME_HEADER_BYTES, FrameHeader};
+use ladon_record::Lsn;
+use std::io;
+use std::sync::Arc;
+
+/// The data, and who has to hear of its changes.
+pub(crate) struct FollowedRecords {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) keyspace: Arc<Keyspace>,
+    /// Frees large values: the applying thread has to be heard of. `None`: they are freed at once.
+    pub(crate) dropper: Option<Dropper>,
+}
+
+impl FollowedRecords {
+    /// Applies a record, the whole of which readers see at once.
+    ///
+    /// # Errors
+    /// The record contradicts the data.
+    pub(crate) fn apply(&self, at: Lsn, record: &[u8], scratch: &mut Scratch) -> io::Result<()> {
+        let now_ms = self.shared.clock.unix_ms();
+        let followed = self.keyspace.follow(at, record, scratch, now_ms);
+        self.applied(at, followed, scratch)
+    }
+
+    /// Does what a record left to do.
+    pub(crate) fn applied(
+        &self,
+        at: Lsn,
+        followed: Result<Followed, ApplyError>,
+        scratch: &mut Scratch,
+    ) -> io::Result<()> {
+        let failed = |error| io::Error::other(format!("the record at LSN {at}: {error}"));
+        if followed.map_err(failed)?.defines {
+            ladon_tarantool::schema_changed(&self.shared, &self.keyspace, at);
+        }
+        let counters = std::mem::take(&mut scratch.counters);
+        self.keyspace.add_used_bytes(counters.bytes_delta);
+        if !scratch.garbage.is_empty() {
+            let garbage = std::mem::take(&mut scratch.garbage);
+            if let Some(dropper) = &self.dropper {
+                dropper.drop_later(garbage);
+            }
+        }
+        if !scratch.ready.is_empty() {
+            let ready = std::mem::take(&mut scratch.ready);
+            if let Some(thread) = self.shared.threads.first() {
+                thread.send(Message::Ready(ready));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A frame's header.
+pub(crate) fn frame_header(frame: &[u8]) -> Option<FrameHeader> {
+    frame.first_chunk::<FRAME_HEADER_BYTES>().map(FrameHeader::decode)
+}

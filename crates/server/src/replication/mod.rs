@@ -1,0 +1,26 @@
+//! Read replicas without a cluster: the log of one server, followed by another.
+//!
+//! | file | what |
+//! |---|---|
+//! | `runs.rs` | what the log is: who wrote which part of it |
+//! | `replicas.rs` | the servers that follow this one |
+//! | `following.rs` | whom this server follows, and the thread that does it |
+//! | `link.rs` | one connection to that server: the first sync, then the log |
+//! | `place.rs` | the data of this server, as a replica's or its own |
+//! | `log_wait.rs` | waiting for the log's positions |
+//!
+//! The replica asks, and the other server answers: so what a slow replica has not asked for takes no
+//! memory anywhere. Only what is on the other server's disk is given, so no replica is ever ahead of a
+//! server that lost its power.
+
+mod following;
+mod link;
+mod log_wait;
+mod place;
+mod replicas;
+mod runs;
+
+pub(crate) use following::{Ended, Following};
+pub(crate) use place::FollowedData;
+pub(crate) use replicas::ReadReplicas;
+pub(crate) use runs::Runs;
