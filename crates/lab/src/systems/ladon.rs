@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::program_paths::ProgramPaths;
 use super::redis_like;
 use super::system::{
-    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
+    Capability, DriverKind, Launch, Missing, Process, Program, Promise, Role, Setting, System,
 };
 use crate::topology::Topology;
 
@@ -62,16 +62,20 @@ impl System for Ladon {
 
     fn can(&self, capability: Capability) -> Result<(), String> {
         match capability {
-            Capability::Nodes(Topology::Single) | Capability::Snapshot | Capability::Restart => {
-                Ok(())
-            }
-            Capability::Nodes(Topology::Replica | Topology::MasterMaster) => {
-                Err("Ladon has no replication yet".to_owned())
+            Capability::Nodes(Topology::Single | Topology::Replica)
+            | Capability::Snapshot
+            | Capability::Restart => Ok(()),
+            Capability::Nodes(Topology::MasterMaster) => {
+                Err("Ladon has no master-master replication yet".to_owned())
             }
             Capability::Nodes(Topology::Cluster { .. }) => {
                 Err("Ladon has no cluster yet".to_owned())
             }
         }
+    }
+
+    fn join(&self, nodes: &[SocketAddr], topology: Topology) -> Result<(), String> {
+        redis_like::join(nodes, topology)
     }
 
     fn begin_snapshot(&self, address: SocketAddr) -> io::Result<()> {
@@ -80,6 +84,16 @@ impl System for Ladon {
 
     fn snapshot_under_way(&self, address: SocketAddr) -> io::Result<bool> {
         redis_like::snapshot_under_way(address)
+    }
+}
+
+/// What a server that is asked in another protocol can do: RESP is what replicas are looked at in.
+pub(super) fn can_beside_resp(capability: Capability) -> Result<(), String> {
+    match capability {
+        Capability::Nodes(Topology::Replica) => {
+            Err("replicas are measured in Redis' protocol".to_owned())
+        }
+        other => Ladon.can(other),
     }
 }
 
@@ -115,7 +129,11 @@ pub(super) fn arguments(launch: &Launch<'_>, port: u16) -> Vec<String> {
         "--maxclients",
         MAX_CLIENTS,
     ];
-    arguments.map(str::to_owned).into()
+    let mut arguments: Vec<String> = arguments.map(str::to_owned).into();
+    if let Role::Replica { of } = launch.role {
+        arguments.extend(["--replicaof".to_owned(), format!("{} {}", of.ip(), of.port())]);
+    }
+    arguments
 }
 
 /// Ladon is in the same folder as this program if both were built together. A debug build is not a

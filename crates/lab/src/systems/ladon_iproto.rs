@@ -106,7 +106,7 @@ impl System for LadonIproto {
     }
 
     fn can(&self, capability: Capability) -> Result<(), String> {
-        Ladon.can(capability)
+        ladon::can_beside_resp(capability)
     }
 
     fn begin_snapshot(&self, address: SocketAddr) -> io::Result<()> {

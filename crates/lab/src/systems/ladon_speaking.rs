@@ -102,7 +102,7 @@ impl System for LadonSpeaking {
     }
 
     fn can(&self, capability: Capability) -> Result<(), String> {
-        Ladon.can(capability)
+        ladon::can_beside_resp(capability)
     }
 
     fn begin_snapshot(&self, address: SocketAddr) -> io::Result<()> {
