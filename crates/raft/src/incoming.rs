@@ -23,7 +23,7 @@ use ladon_log::{crc32c, note_copied_end};
 use ladon_platform::{Disk, DiskFile};
 use ladon_record::Lsn;
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -177,7 +177,10 @@ pub fn has_incoming(disk: &dyn Disk, dir: &Path) -> io::Result<bool> {
             || path.to_string_lossy().ends_with(SUFFIX)
     };
     match disk.list(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        // Whoever opens the directory says what is wrong with it.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(false)
+        }
         files => Ok(files?.iter().any(is_of_it)),
     }
 }

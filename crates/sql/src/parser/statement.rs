@@ -388,7 +388,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// ALTER TABLE .. ADD [COLUMN].
+    /// `ALTER TABLE .. ADD [COLUMN]`.
     fn added_column(&mut self, table: String) -> Result<Statement, Error> {
         let _ = self.takes("COLUMN");
         let mut made = CreateTable { name: table, ..CreateTable::default() };

@@ -321,6 +321,24 @@ fn actions_of_foreign_keys_hold_for_every_writer() {
 }
 
 #[test]
+fn an_added_column_is_null_in_rows_of_before_and_there_after_a_start() {
+    let node = Node::new("fsync");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    must(&mut admin, "CREATE TABLE t (id INT PRIMARY KEY)");
+    must(&mut admin, "INSERT INTO t VALUES (1)");
+    must(&mut admin, "ALTER TABLE t ADD COLUMN x INT");
+    must(&mut admin, "INSERT INTO t VALUES (2, 7)");
+    let rows = [array(&[int(1), vec![0xc0]]), array(&[int(2), int(7)])];
+    assert_eq!(must(&mut admin, "SELECT id, x FROM t"), rows);
+    assert!(execute(&mut admin, "ALTER TABLE t ADD x INT").is_err(), "there is one already");
+    server.kill().expect("killed");
+    let mut server = node.start();
+    assert_eq!(must(&mut node.admin(), "SELECT id, x FROM t"), rows);
+    server.kill().expect("killed");
+}
+
+#[test]
 fn a_failed_statement_of_a_transaction_leaves_nothing() {
     let node = Node::new("none");
     let mut server = node.start();
