@@ -211,11 +211,13 @@ fn general(running: &mut Running<'_, '_>) -> Result<Vec<Fact>, Ended> {
 
 fn settings(node: &Node) -> Vec<Fact> {
     let settings = &node.settings;
+    let evicts = settings.maxmemory_policy().name() != "noeviction";
     vec![
         fact("maxbytes", settings.maxmemory()),
         fact("maxconns", settings.maxclients()),
         fact("num_threads", settings.io_threads()),
         fact("item_size_max", settings.proto_max_bulk_len()),
+        fact("evictions", if evicts { "on" } else { "off" }),
         fact("cas_enabled", "yes"),
         fact("auth_enabled_sasl", if node.requires_login() { "yes" } else { "no" }),
         fact("auth_enabled_ascii", if node.requires_login() { "yes" } else { "no" }),

@@ -209,8 +209,13 @@ impl Worker {
 fn greet_memcached(connection: &mut Connection, refusal: Option<&str>) {
     connection.dialect = Dialect::Memcached(Box::default());
     if let Some(refusal) = refusal {
-        let text = refusal.strip_prefix("ERR ").unwrap_or(refusal);
-        let line = format!("SERVER_ERROR {text}\r\n");
+        let line = match refusal.strip_prefix("ERR ") {
+            // In its own words, which clients know.
+            Some("max number of clients reached") => {
+                "ERROR Too many open connections\r\n".to_owned()
+            }
+            text => format!("SERVER_ERROR {}\r\n", text.unwrap_or(refusal)),
+        };
         connection.replies.output.extend_from_slice(line.as_bytes());
     }
 }
