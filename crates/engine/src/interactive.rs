@@ -31,8 +31,8 @@ pub use savepoint::Stated;
 
 use crate::keyspace::Keyspace;
 use crate::space::{
-    Content, DEPTH_MAX, FOLLOWED_MAX, Holding, OpenTransactions, Spaces, TransactionLimits,
-    check_written, conflict, followed, has_triggers, no_such_space, too_deep,
+    Catalog, Content, DEPTH_MAX, FOLLOWED_MAX, Holding, OpenTransactions, Spaces,
+    TransactionLimits, check_written, conflict, followed, has_triggers, no_such_space, too_deep,
     too_many_transactions, transactions_too_large,
 };
 use crate::tx::{Garbage, Scratch};
@@ -241,11 +241,7 @@ impl Interactive {
         statement: Statement<'_>,
     ) -> Result<Written, BoxError> {
         let catalog = keyspace.spaces.catalog();
-        let linked = catalog.linked(id).unwrap_or_default();
-        for other in linked {
-            self.touch(keyspace, *other)?;
-        }
-        self.bind(id, linked);
+        let linked = self.bind(keyspace, id, &catalog)?;
         let acts = |id: &SpaceId| {
             let touched = self.touched.get(id);
             touched.is_some_and(|it| it.view.space.def().foreign_keys.iter().any(ForeignKey::acts))
@@ -272,11 +268,7 @@ impl Interactive {
         (depth, left): (usize, &mut usize),
     ) -> Result<Written, BoxError> {
         let catalog = keyspace.spaces.catalog();
-        let linked = catalog.linked(id).unwrap_or_default();
-        for other in linked {
-            self.touch(keyspace, *other)?;
-        }
-        self.bind(id, linked);
+        let linked = self.bind(keyspace, id, &catalog)?;
         // It is not checked yet: what it does is taken back if the check fails.
         let written = self.write_one(keyspace, (id, &[]), statement)?;
         let copy = |id| self.touched.get(&id).map(|touched| &touched.view.space);
@@ -346,14 +338,26 @@ impl Interactive {
         result
     }
 
-    /// Notes what foreign keys read of the tuples of a space that is to be written. It and those
-    /// that keys bind to it are touched, and no definition changes as long as it is open.
-    fn bind(&mut self, id: SpaceId, linked: &[SpaceId]) {
+    /// Touches the spaces that keys bind to one that is to be written, and notes what foreign keys read
+    /// of its tuples: no definition changes as long as it is open. Returns those spaces.
+    fn bind<'a>(
+        &mut self,
+        keyspace: &Keyspace,
+        id: SpaceId,
+        catalog: &'a Catalog,
+    ) -> Result<&'a [SpaceId], BoxError> {
+        let linked = catalog.linked(id).unwrap_or_default();
+        for other in linked {
+            self.touch(keyspace, *other)?;
+        }
         let is_bound = |touched: &Touched| touched.bound.is_some();
-        let Some(own) = self.touched.get(&id).filter(|own| !is_bound(own)) else { return };
+        let Some(own) = self.touched.get(&id).filter(|own| !is_bound(own)) else {
+            return Ok(linked);
+        };
         let def_of = |id: &SpaceId| Some(self.touched.get(id)?.view.space.def());
         let bound = BoundFields::of(own.view.space.def(), linked.iter().filter_map(def_of));
         self.touched.entry(id).and_modify(|own| own.bound = Some(bound));
+        Ok(linked)
     }
 
     /// Whether who runs statements from now on calls what a program wants to have called when tuples

@@ -304,8 +304,6 @@ impl ExtentLog for GroupLog {
 
     fn append_frames(&self, entry: Entry) -> io::Result<Extent> {
         let mut inner = self.inner.lock();
-        let inner = &mut *inner;
-        self.follow()?;
         let appended = self.log.append_frames(&mut inner.appender, &entry.frames);
         let end = appended.map_err(io::Error::other)?;
         // As above.

@@ -38,7 +38,8 @@ pub trait ExtentLog: Send + Sync + 'static {
     fn bounds(&self) -> (Option<EntryId>, Option<EntryId>);
     /// Appends a leader's entry: everything appended so far, and not in an earlier entry, is in it.
     fn append_entry(&self, id: EntryId, payload: &Payload) -> io::Result<Extent>;
-    /// Appends a follower's entry: foreign bytes, which continue the log exactly at its end.
+    /// Appends a follower's entry: foreign bytes, which continue the log exactly at its end. Call
+    /// [`ExtentLog::end_with_entries`] right before.
     fn append_frames(&self, entry: Entry) -> io::Result<Extent>;
     /// Makes the end of the last entry the end of the log: what is behind it was never an entry.
     /// May be repeated.

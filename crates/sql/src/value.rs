@@ -28,6 +28,15 @@ pub enum Value {
     Raw(Arc<[u8]>),
 }
 
+/// Appends an integer as MessagePack.
+#[inline]
+pub(crate) fn pack_int(value: i128, out: &mut Vec<u8>) {
+    match u64::try_from(value) {
+        Ok(value) => write::uint(out, value),
+        Err(_) => write::int(out, value as i64),
+    }
+}
+
 impl Value {
     /// A text.
     pub fn text(text: &str) -> Value {
@@ -54,10 +63,7 @@ impl Value {
         match self {
             Value::Null => write::nil(out),
             Value::Bool(value) => write::bool(out, *value),
-            Value::Int(value) => match u64::try_from(*value) {
-                Ok(value) => write::uint(out, value),
-                Err(_) => write::int(out, *value as i64),
-            },
+            Value::Int(value) => pack_int(*value, out),
             Value::Double(value) => write::double(out, *value),
             Value::Str(value) => write::str(out, value),
             Value::Bin(value) => write::bin(out, value),

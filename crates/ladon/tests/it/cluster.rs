@@ -2,7 +2,7 @@
 //!
 //! Waits are long, because machines that run tests are busy; nothing is asserted of a time.
 
-use crate::common::{Run, ladon};
+use crate::common::{Run, ladon, until};
 use crate::iproto::client::{Iproto, array, int, text};
 use crate::live::{bulk, call, error, ok};
 use ladon_crash::Client;
@@ -17,12 +17,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// So that a busy machine is no reason to elect anybody.
 const FAILOVER_MS: &str = "1500";
-const PATIENCE: Duration = Duration::from_secs(90);
 const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
 
 struct Nodes {
@@ -30,18 +29,6 @@ struct Nodes {
     ports: Ports,
     running: Vec<Option<Child>>,
     gate: &'static str,
-}
-
-/// Waits until it is so.
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
-        thread::sleep(Duration::from_millis(50));
-    }
 }
 
 impl Nodes {

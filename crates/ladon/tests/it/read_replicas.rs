@@ -3,6 +3,7 @@
 //!
 //! Waits are long, because machines that run tests are busy; nothing is asserted of a time.
 
+use crate::common::until;
 use crate::iproto::client::Iproto;
 use crate::live::{bulk, call, error, ok};
 use crate::sick_disk::SickDisk;
@@ -18,23 +19,10 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(90);
 const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
-
-/// Waits until it is so.
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
-        thread::sleep(Duration::from_millis(30));
-    }
-}
 
 /// A server on a directory and a port of its own, which it keeps when it starts again.
 struct Node {

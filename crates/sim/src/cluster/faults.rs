@@ -129,7 +129,7 @@ impl World {
         let Some(leader) = self.leader() else { return };
         let is_well = |at| self.runs(at) && self.places[at].raft_rests_until_us <= self.now_us;
         let all_run = (0..self.places.len()).all(is_well);
-        if self.places.len() != 3 || !all_run || !self.cut.is_empty() {
+        if !all_run || !self.cut.is_empty() {
             return;
         }
         let one = (leader + 1 + self.random.below(2) as usize) % 3;
@@ -149,7 +149,7 @@ impl World {
         let ids = [leader, one, other].map(|at| self.places[at].id);
         let is_upset = self.leader().is_some_and(|at| at != leader)
             || [leader, one, other].iter().any(|&at| !self.runs(at));
-        if is_upset || ids.contains(&0) {
+        if is_upset {
             self.restart = None;
         } else if restarts_us <= self.now_us {
             self.restart = None;

@@ -4,7 +4,7 @@ use super::keep::canonical;
 use crate::error::Error;
 use crate::operators::{compare, order};
 use crate::tree::Comparison;
-use crate::value::Value;
+use crate::value::{Value, pack_int};
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
 use std::cmp::Ordering;
 
@@ -109,10 +109,7 @@ impl<'v> Seen<'v> {
         match self {
             Seen::Null => write::nil(out),
             Seen::Bool(value) => write::bool(out, *value),
-            Seen::Int(value) => match u64::try_from(*value) {
-                Ok(value) => write::uint(out, value),
-                Err(_) => write::int(out, *value as i64),
-            },
+            Seen::Int(value) => pack_int(*value, out),
             Seen::Double(value) => write::double(out, *value),
             Seen::Str(text) => write::str(out, text),
             Seen::Own(value) => value.pack(out),

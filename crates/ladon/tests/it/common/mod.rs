@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a run of the program gave.
 pub struct Run {
@@ -22,6 +22,21 @@ pub struct Run {
 /// Longer than any command takes on a busy machine. One that never ends fails its test with what it
 /// said, instead of holding up all tests.
 const RUN_LIMIT: Duration = Duration::from_secs(300);
+
+/// Within this, several servers come to whatever they come to, on a busy machine too.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Waits until it is so.
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
+        thread::sleep(Duration::from_millis(30));
+    }
+}
 
 /// Runs `ladon` to its end.
 pub fn ladon(arguments: &[&str]) -> Run {
