@@ -3,7 +3,7 @@
 
     scripts/sql-fuzz.py --ladon PROGRAM [--seed N] [--statements N] [--port PORT] [--tarantool PROGRAM] [--keep-going]
 
-Each round makes a few tables (keys, UNIQUE, CHECK, NOT NULL, DEFAULT, indexes, foreign keys, triggers), and sends
+Each round makes a few tables (keys, UNIQUE, CHECK, NOT NULL, DEFAULT, indexes, triggers), and sends
 changes and queries of them. Compared are the code and the words of errors, counts of changed rows, columns' names and types, rows
 (in order where ORDER BY decides it), and after each change all rows of all tables. Queries that mean the same in
 SQLite, over integers and texts, are compared with Python's sqlite3 as well. A round is made of its seed alone,
