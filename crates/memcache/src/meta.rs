@@ -111,7 +111,7 @@ impl<'a> Meta<'a> {
         let name = rest.next().unwrap_or_default();
         let key = rest.next().ok_or(UNKNOWN)?;
         if name == b"ms" {
-            let bytes = rest.next().ok_or(UNKNOWN)?;
+            let bytes = rest.next().ok_or(FORMAT)?;
             let bytes = number(bytes).filter(|_| value_bytes(line).is_some());
             let bytes = bytes.ok_or(FORMAT)?;
             let flags = Flags::read(key, rest, line)?;
@@ -292,7 +292,8 @@ mod tests {
         };
         assert!(flags.client_flags == 9 && flags.invalidates);
         assert_eq!(meta("ms k 2\r\nhixx"), Err("CLIENT_ERROR bad data chunk"));
-        assert_eq!(meta("ms k x\r\n"), Err(FORMAT));
+        assert_eq!((meta("ms k x\r\n"), meta("ms k\r\n")), (Err(FORMAT), Err(FORMAT)));
+        assert_eq!(meta("ms\r\n"), Err(UNKNOWN));
         assert_eq!(meta("ms k 2 MX\r\nhi\r\n"), Err("CLIENT_ERROR invalid mode for ms M token"));
     }
 

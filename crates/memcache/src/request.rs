@@ -136,6 +136,8 @@ pub enum DumpForm {
     Facts,
     /// The requests that read the items.
     Requests,
+    /// `stats cachedump`: so many keys with lengths and times; 0 for all.
+    Class(u64),
 }
 
 /// What `watch` asks for.
@@ -146,6 +148,8 @@ pub mod watched {
     pub const MUTATIONS: u8 = 1 << 1;
     /// Items that are removed for want of memory.
     pub const EVICTIONS: u8 = 1 << 2;
+    /// Connections that begin and end.
+    pub const CONNECTIONS: u8 = 1 << 3;
 }
 
 /// A request. Times are seconds: from now on up to 30 days, since 1970 beyond, at once if negative,
@@ -206,9 +210,11 @@ pub enum Request<'a> {
     },
     /// `quit`.
     Quit,
+    /// A request of HTTP, by a browser that is made to speak to this port.
+    Http,
     /// `stats`, and what of.
     Stats(&'a [u8]),
-    /// `lru_crawler metadump` and `mgdump`: all keys.
+    /// `lru_crawler metadump` and `mgdump`, `stats cachedump`: all keys.
     Dump {
         /// What it shows.
         form: DumpForm,
@@ -399,6 +405,7 @@ impl<'a> Request<'a> {
                 Some(_) => Request::Verbosity { noreply },
             },
             (b"quit", _) => Request::Quit,
+            (b"stats", _) if rest.clone().next() == Some(b"cachedump") => of_cachedump(rest),
             (b"stats", _) => {
                 let of = rest
                     .next()
@@ -408,9 +415,8 @@ impl<'a> Request<'a> {
             (b"shutdown", _) => Request::Refused("ERROR: shutdown not enabled"),
             (b"lru_crawler", _) => of_crawler(rest.next(), rest.next(), count),
             (b"watch", _) => watch(rest),
-            // A browser that is made to speak to this port.
             _ if rest.clone().last().is_some_and(|word| word.starts_with(b"HTTP/")) => {
-                Request::Quit
+                Request::Http
             }
             _ => match refused(name) {
                 Some(why) => Request::Refused(why),
@@ -428,9 +434,10 @@ fn watch<'a>(words: impl Iterator<Item = &'a [u8]>) -> Request<'a> {
             b"fetchers" => watched::FETCHERS,
             b"mutations" => watched::MUTATIONS,
             b"evictions" => watched::EVICTIONS,
-            b"connevents" | b"deletions" | b"rawcmds" | b"sysevents" | b"proxyreqs"
-            | b"proxyevents" | b"proxyuser" => {
-                let why = "SERVER_ERROR watch: only fetchers, mutations and evictions";
+            b"connevents" => watched::CONNECTIONS,
+            b"deletions" | b"rawcmds" | b"sysevents" | b"proxyreqs" | b"proxyevents"
+            | b"proxyuser" => {
+                let why = "SERVER_ERROR watch: only fetchers, mutations, evictions and connevents";
                 return Request::Refused(why);
             }
             _ => return bad(error::UNKNOWN),
@@ -470,11 +477,27 @@ fn of_crawler<'a>(order: Option<&[u8]>, word: Option<&[u8]>, count: usize) -> Re
     }
 }
 
+/// `stats cachedump CLASS LIMIT`, behind `stats`.
+fn of_cachedump<'a>(words: impl Iterator<Item = &'a [u8]>) -> Request<'a> {
+    let mut words = words.skip(1);
+    let (Some(class), Some(limit)) = (words.next(), words.next()) else {
+        return bad("CLIENT_ERROR bad command line");
+    };
+    match (number(class), number(limit)) {
+        (Some(CLASSES..), Some(_)) => bad("CLIENT_ERROR Illegal slab id"),
+        (Some(class), Some(limit)) => {
+            Request::Dump { form: DumpForm::Class(limit), is_empty: class != 1 }
+        }
+        _ => bad(error::FORMAT),
+    }
+}
+
+/// `MAX_NUMBER_OF_SLAB_CLASSES` of memcached.
+const CLASSES: u64 = 64;
+
 /// Whether a list of classes of slabs has that of the items, which are all of the first here. `None`
 /// if it is no such list.
 fn names_items(word: &[u8]) -> Option<bool> {
-    /// `MAX_NUMBER_OF_SLAB_CLASSES` of memcached.
-    const CLASSES: u64 = 64;
     if matches!(word, b"all" | b"hash") {
         return Some(true);
     }
@@ -490,7 +513,6 @@ fn refused(name: &[u8]) -> Option<&'static str> {
         b"slabs" => "SERVER_ERROR slabs: memory is not kept in classes of slabs",
         b"lru" => "SERVER_ERROR lru: what is evicted is said by maxmemory-policy",
         b"cache_memlimit" => "SERVER_ERROR cache_memlimit: set maxmemory instead",
-        b"watch" => "SERVER_ERROR watch: not supported; see MONITOR and keyspace events of RESP",
         b"extstore" => "SERVER_ERROR extstore: there is none",
         b"refresh_certs" => "SERVER_ERROR refresh_certs: send SIGHUP instead",
         _ => return None,
@@ -583,7 +605,7 @@ mod tests {
         assert_eq!(keys(of).collect::<Vec<_>>(), [b"a", b"b"]);
         let delete = Request::Delete { key: b"a", noreply: true };
         assert_eq!(Request::of_line(b"delete a 0 noreply\r\n"), delete);
-        assert_eq!(Request::of_line(b"GET / HTTP/1.1\r\n"), Request::Quit);
+        assert_eq!(Request::of_line(b"GET / HTTP/1.1\r\n"), Request::Http);
         let too_large = Request::TooLarge { set: Some(b"a"), noreply: false };
         assert_eq!(Request::of_line(b"set a 0 0 99\r\n"), too_large);
         assert_eq!(Request::of_line(b"stats items\r\n"), Request::Stats(b"items"));
@@ -607,6 +629,12 @@ mod tests {
         assert_eq!(dump("metadump all"), Ok((DumpForm::Facts, false)));
         assert_eq!(dump("metadump 63,1"), Ok((DumpForm::Facts, false)));
         assert_eq!(dump("mgdump 2"), Ok((DumpForm::Requests, true)));
+        let class = |line: &'static [u8]| Request::of_line(line);
+        let dumps = Request::Dump { form: DumpForm::Class(100), is_empty: false };
+        assert_eq!(class(b"stats cachedump 1 100\r\n"), dumps);
+        assert_eq!(class(b"stats cachedump 64 0\r\n"), bad("CLIENT_ERROR Illegal slab id"));
+        assert_eq!(class(b"stats cachedump 1 x\r\n"), bad(error::FORMAT));
+        assert_eq!(class(b"stats cachedump 1\r\n"), bad("CLIENT_ERROR bad command line"));
         for wrong in ["metadump x", "mgdump 64", "metadump 1,", "crawl 0"] {
             assert_eq!(dump(wrong), Err("BADCLASS invalid class id"), "{wrong}");
         }

@@ -1,11 +1,13 @@
 //! The binary protocol.
 
 use crate::MEMCACHED_VERSION;
-use crate::item::{Count, Counted, Deleted, Put, Stored, WrongType};
+use crate::item::{Count, Counted, Deleted, Put, Stored};
 use crate::output::Output;
+use crate::requests::Reading;
 use crate::running::{Ended, Running};
+use crate::session::Session;
 use crate::stats;
-use crate::text::{count_args, flush_all, remove_for_too_large, store_args, wrong_type};
+use crate::text::{flush_all, remove_for_too_large, wrong_type};
 use ladon_kernel::request::outcome::Flow;
 use ladon_memcache::binary::{
     Header, NOT_MADE, Packet, PacketError, Reply, opcode, status, text, write, write_head,
@@ -18,6 +20,7 @@ use ladon_memcache::{Mode, State};
 /// What to do about a piece that has not run.
 pub(crate) fn run(
     running: &mut Running<'_, '_>,
+    session: &mut Session,
     state: &State,
     piece: &[u8],
     out: &mut Output<'_>,
@@ -39,10 +42,14 @@ pub(crate) fn run(
             return Ok(Flow::Continue);
         }
         Some(Err(PacketError::Invalid(header))) => {
+            session.is_broken = true;
             refuse(out, &header, status::INVALID, None);
             return Ok(Flow::Close);
         }
-        None => return Ok(Flow::Close),
+        None => {
+            session.is_broken = true;
+            return Ok(Flow::Close);
+        }
     };
     let header = packet.header;
     let (code, is_quiet) = loud(header.opcode);
@@ -50,10 +57,12 @@ pub(crate) fn run(
         matches!(code, opcode::SASL_LIST | opcode::SASL_AUTH | opcode::SASL_STEP | opcode::VERSION);
     if running.must_log_in() && !is_login {
         refuse(out, &header, status::AUTH_ERROR, None);
+        session.is_broken = true;
         // As memcached, which closes.
         return Ok(Flow::Close);
     }
     if !is_well_formed(code, &packet) {
+        session.is_broken = true;
         refuse(out, &header, status::INVALID, None);
         return Ok(Flow::Close);
     }
@@ -197,17 +206,14 @@ fn get(
 ) -> Result<(), Ended> {
     let (key, header) = (packet.key, &packet.header);
     let exptime = matches!(code, opcode::GAT | opcode::GATK).then(|| packet.extra_u32(0));
-    let (reading, touching) = ([&b"get"[..], key], [&b"getex"[..], key, b"ex", b"1"]);
-    let args = if exptime.is_some() { &touching[..] } else { &reading };
-    let found = running.on_key(args, |at| {
+    let reading = if exptime.is_some() { Reading::Touch } else { Reading::Plain };
+    let found = running.fetch(key, reading, |at| {
         let found = at.read(true)?;
         if let (Some(exptime), Some(_)) = (exptime, &found) {
             at.touch(i64::from(exptime));
         }
         Ok(found)
     })?;
-    let found = found.map_err(|WrongType| Ended::Refused(wrong_type()))?;
-    running.has_fetched(key, found.as_ref().map(|found| found.value.len()));
     let shows_key = matches!(code, opcode::GETK | opcode::GATK);
     let Some(found) = found else {
         if !is_quiet {
@@ -234,8 +240,7 @@ fn touch(
     out: &mut Output<'_>,
 ) -> Result<(), Ended> {
     let exptime = i64::from(packet.extra_u32(0));
-    let args = [&b"expire"[..], packet.key, b"1"];
-    match running.on_key(&args, |at| at.touch(exptime))? {
+    match running.touch(packet.key, exptime)? {
         true => ok(out, &packet.header, b""),
         false => refuse(out, &packet.header, status::NOT_FOUND, None),
     }
@@ -268,9 +273,7 @@ fn store(
         wants_cas: !is_quiet,
         value: packet.value,
     };
-    let stored = running.on_key(&store_args(&put, packet.key), |at| at.store(&put))?;
-    running.has_stored(put.storing(packet.key), stored);
-    let failed = match stored {
+    let failed = match running.store(packet.key, &put)? {
         Stored::Done { cas, .. } => {
             if !is_quiet {
                 write(out.buffer(), header, &Reply { cas, ..Reply::default() });
@@ -299,9 +302,7 @@ fn delete(
 ) -> Result<(), Ended> {
     let header = &packet.header;
     let cas = (header.cas != 0).then_some(header.cas);
-    let deleted = running.on_key(&[b"del", packet.key], |at| at.delete(cas))?;
-    running.has_deleted(packet.key);
-    match deleted {
+    match running.delete(packet.key, cas)? {
         Deleted::Done if is_quiet => {}
         Deleted::Done => ok(out, header, b""),
         Deleted::NotFound => refuse(out, header, status::NOT_FOUND, None),
@@ -330,7 +331,7 @@ fn count(
         vivify: (exptime != NOT_MADE).then_some((initial, i64::from(exptime))),
         wants_cas: !is_quiet,
     };
-    match running.on_key(&count_args(packet.key, down), |at| at.count(&count))? {
+    match running.count(packet.key, &count)? {
         Counted::Is { .. } if is_quiet => {}
         Counted::Is { number, cas, .. } => {
             let value = number.to_be_bytes();

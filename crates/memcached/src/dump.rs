@@ -1,4 +1,4 @@
-//! `lru_crawler metadump` and `mgdump`: a line for each item, a few at a time.
+//! `lru_crawler metadump`, `mgdump` and `stats cachedump`: a line for each item, a few at a time.
 
 use crate::expiry::seconds_left;
 use crate::item::string_of;
@@ -7,6 +7,7 @@ use crate::running::{Ended, Running};
 use crate::stats::CLASS;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use ladon_engine::types::string;
 use ladon_engine::{AccessNow, EntryRef, Keyspace, Locks, PARTITIONS, Scratch};
 use ladon_kernel::client::item_watchers::as_in_a_uri;
 use ladon_kernel::long::long_reply::LongReply;
@@ -35,6 +36,11 @@ pub(crate) fn dump(
         from: KeyHash(0),
         depends: Lsn::ZERO,
         is_ended: false,
+        left: match form {
+            DumpForm::Class(0) => (u64::MAX, CLASS_BYTES_MAX),
+            DumpForm::Class(limit) => (limit, CLASS_BYTES_MAX),
+            _ => (u64::MAX, usize::MAX),
+        },
     })?;
     out.go_on_with(LongReply::of_another_protocol(Box::new(dump), running.thread.now_ms));
     Ok(())
@@ -51,7 +57,12 @@ struct Dump {
     from: KeyHash,
     depends: Lsn,
     is_ended: bool,
+    /// Lines and bytes that may still be written.
+    left: (u64, usize),
 }
+
+/// What `stats cachedump` shows at most, as in memcached.
+const CLASS_BYTES_MAX: usize = 2 << 20;
 
 /// Buckets of the table that are looked at under one lock.
 const BUCKETS_AT_ONCE: usize = 32;
@@ -61,7 +72,7 @@ impl Slices for Dump {
         let now_ms = self.shared.clock.unix_ms();
         // What has expired is hidden, and removed by others.
         self.scratch.read_only = true;
-        while self.partition < PARTITIONS {
+        while self.partition < PARTITIONS && self.left != (0, 0) {
             if !room.take(reply) {
                 return true;
             }
@@ -78,6 +89,7 @@ impl Slices for Dump {
                 match self.form {
                     DumpForm::Facts => write_facts(entry, rules, now_ms, &mut lines),
                     DumpForm::Requests => write_request(entry, &mut lines),
+                    DumpForm::Class(_) => write_item(entry, &mut self.left, &mut lines),
                 }
             });
             let (depends, _) = tx.commit(|_| Lsn::ZERO);
@@ -94,7 +106,7 @@ impl Slices for Dump {
         }
         if !std::mem::replace(&mut self.is_ended, true) {
             reply.raw(match self.form {
-                DumpForm::Facts => b"END\r\n",
+                DumpForm::Facts | DumpForm::Class(_) => b"END\r\n" as &[u8],
                 DumpForm::Requests => b"EN\r\n",
             });
         }
@@ -117,6 +129,22 @@ fn write_facts(entry: EntryRef<'_>, rules: AccessNow, now_ms: u64, lines: &mut V
     let key = as_in_a_uri(entry.key());
     let facts = format!("key={key} exp={left} la={used} cas={cas} cls={CLASS} size={bytes}\n");
     lines.extend_from_slice(facts.as_bytes());
+}
+
+/// The line of `stats cachedump`, if there is room for one more of those that may be `left`.
+fn write_item(entry: EntryRef<'_>, left: &mut (u64, usize), lines: &mut Vec<u8>) {
+    let Some(bytes) = string::bytes(entry.value()).map(|bytes| bytes.len()) else { return };
+    let (lines_left, bytes_left) = *left;
+    let exp = entry.expire_at() / 1000;
+    let facts = format!(" [{bytes} b; {exp} s]\r\n");
+    let line = [b"ITEM ", entry.key(), facts.as_bytes()].concat();
+    *left = match bytes_left.checked_sub(line.len()) {
+        Some(bytes_left) if lines_left != 0 => {
+            lines.extend_from_slice(&line);
+            (lines_left - 1, bytes_left)
+        }
+        _ => (0, 0),
+    };
 }
 
 /// The request that reads the item, if there can be one.

@@ -66,11 +66,13 @@ impl<'a> Put<'a> {
 
 /// How counting went.
 pub(crate) enum Counted {
-    /// The number; the item's version, if it was asked for, and when it expires.
+    /// The number; the item's version, if it was asked for, when it expires, and whether there was none
+    /// before.
     Is {
         number: u64,
         cas: u64,
         expire_at: u64,
+        made: bool,
     },
     NotFound,
     /// The item has another version.
@@ -164,6 +166,12 @@ impl At<'_, '_, '_> {
             value => Value::Copied(string::bytes(value)?.into_owned()),
         };
         Some(Found { value, head, expire_at })
+    }
+
+    /// The length of the item's value; nothing is counted.
+    pub(crate) fn value_bytes(&mut self) -> Option<usize> {
+        let entry = self.tx.peek(self.db, self.key)?;
+        string::bytes(entry.value()).map(|bytes| bytes.len())
     }
 
     /// The item's head and expiry.
@@ -348,12 +356,12 @@ impl At<'_, '_, '_> {
             Ok(None) => {
                 let Some((number, exptime)) = count.vivify else { return Counted::NotFound };
                 let Expiry::At(expire_at) = Expiry::of(exptime, self.now_ms) else {
-                    return Counted::Is { number, cas: 0, expire_at: 1 };
+                    return Counted::Is { number, cas: 0, expire_at: 1, made: true };
                 };
                 let head = self.new_head(0, count.new_cas);
                 self.put(number.to_string().as_bytes(), expire_at, head, "set");
                 let cas = self.cas_if(count.wants_cas);
-                return Counted::Is { number, cas, expire_at };
+                return Counted::Is { number, cas, expire_at, made: true };
             }
         };
         if count.cas.is_some_and(|cas| !is_same(head, cas)) {
@@ -378,12 +386,12 @@ impl At<'_, '_, '_> {
             Some(Expiry::At(at)) => at,
             Some(Expiry::Gone) => {
                 self.remove();
-                return Counted::Is { number, cas: 0, expire_at: 1 };
+                return Counted::Is { number, cas: 0, expire_at: 1, made: false };
             }
         };
         let stale = head.stale;
         self.put(&text, expire_at, ItemHead { stale, ..new }, "incrby");
-        Counted::Is { number, cas: self.cas_if(count.wants_cas), expire_at }
+        Counted::Is { number, cas: self.cas_if(count.wants_cas), expire_at, made: false }
     }
 }
 

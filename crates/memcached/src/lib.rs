@@ -21,6 +21,7 @@ mod meta;
 mod noting;
 mod output;
 mod piece;
+mod requests;
 mod running;
 mod session;
 mod stats;

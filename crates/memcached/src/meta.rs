@@ -3,8 +3,9 @@
 use crate::expiry::{Expiry, seconds_left};
 use crate::item::{Count, Counted, Deleted, Found, Invalidation, Put, Stored, WrongType};
 use crate::output::Output;
+use crate::requests::{Looked, Reading};
 use crate::running::{At, Ended, Running};
-use crate::text::{WRONG_TYPE, count_args, store_args, wrong_type};
+use crate::text::WRONG_TYPE;
 use ladon_engine::{EntryRef, ItemHead, Tracking};
 use ladon_memcache::Mode;
 use ladon_memcache::meta::{Flags, Meta, Shown};
@@ -27,6 +28,7 @@ pub(crate) fn run(
     meta: &Meta<'_>,
     out: &mut Output<'_>,
 ) -> Result<(), Ended> {
+    running.thread.local.stats.items.cmd_meta.add(1);
     match meta {
         Meta::Noop => out.line("MN"),
         Meta::Get(flags) => get(running, flags, out)?,
@@ -80,6 +82,12 @@ struct Got {
     marks: [bool; 3],
 }
 
+impl Looked for Got {
+    fn bytes(&self) -> usize {
+        self.found.value.len()
+    }
+}
+
 fn get(
     running: &mut Running<'_, '_>,
     flags: &Flags<'_>,
@@ -99,22 +107,18 @@ fn get(
             return Err(Ended::Refused(text.to_owned()));
         }
     }
-    let (reading, touching) = ([&b"get"[..], key], [&b"getex"[..], key, b"ex", b"1"]);
-    let making = [&b"set"[..], key, b"", b"get"];
-    let args = match (flags.vivify, flags.exptime) {
-        (Some(_), _) => &making[..],
-        (None, Some(_)) => &touching,
-        (None, None) => &reading,
+    let reading = match (flags.vivify, flags.exptime) {
+        (Some(_), _) => Reading::Make,
+        (None, Some(_)) => Reading::Touch,
+        (None, None) => Reading::Plain,
     };
-    let got = running.on_key(args, |at| {
+    let got = running.fetch(key, reading, |at| {
         let idle = |at: &mut At<'_, '_, '_>| {
             at.tx.peek(at.db, at.key).map(EntryRef::access).map(|it| access.idle_seconds(it))
         };
         let idle_seconds = idle(at).unwrap_or(0);
         look(at, flags).map(|found| found.map(|(found, marks)| Got { found, idle_seconds, marks }))
     })?;
-    let got = got.map_err(|WrongType| Ended::Refused(wrong_type()))?;
-    running.has_fetched(key, got.as_ref().map(|got| got.found.value.len()));
     let Some(Got { found, idle_seconds, marks: [won, stale, sent] }) = got else {
         if !flags.quiet {
             head(out, "EN", flags, None);
@@ -226,8 +230,7 @@ fn set(
         wants_cas: shows(flags, Shown::Cas),
         value,
     };
-    let stored = running.on_key(&store_args(&put, &flags.key), |at| at.store(&put))?;
-    running.has_stored(put.storing(&flags.key), stored);
+    let stored = running.store(&flags.key, &put)?;
     let mut facts = Facts { flags: flags.client_flags, bytes: value.len(), ..Facts::default() };
     let code = match stored {
         Stored::Done { cas, bytes } => {
@@ -264,11 +267,10 @@ fn delete(
             stale: flags.invalidates,
             removes_value: flags.removes_value,
         };
-        running.on_key(&[b"set", key, b"", b"get"], |at| at.invalidate(&invalid))?
+        running.invalidate(key, &invalid)?
     } else {
-        running.on_key(&[b"del", key], |at| at.delete(flags.cas))?
+        running.delete(key, flags.cas)?
     };
-    running.has_deleted(key);
     let (code, is_usual) = match deleted {
         Deleted::Done => ("HD", true),
         Deleted::NotFound => ("NF", false),
@@ -298,9 +300,8 @@ fn count(
         wants_cas: shows(flags, Shown::Cas),
     };
     let now_ms = running.thread.now_ms;
-    let counted = running.on_key(&count_args(&flags.key, down), |at| at.count(&count))?;
-    let (number, facts) = match counted {
-        Counted::Is { number, cas, expire_at } => {
+    let (number, facts) = match running.count(&flags.key, &count)? {
+        Counted::Is { number, cas, expire_at, .. } => {
             let left = seconds_left(expire_at, now_ms);
             (number, Facts { cas, left, ..Facts::default() })
         }

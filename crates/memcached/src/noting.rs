@@ -35,13 +35,19 @@ impl Running<'_, '_> {
             node.key_prefixes.count(key, Counted::Get(found.is_some()));
         }
         if node.item_watchers.any(Watched::FETCHERS) {
-            let (status, class) = match found {
-                Some(_) => ("found", 1),
-                None => ("not_found", 0),
-            };
-            let rest = format!(" status={status} clsid={class}");
-            self.tell(Watched::FETCHERS, "item_get", key, &rest, found.unwrap_or(0));
+            self.show_look(key, found);
         }
+    }
+
+    /// Shows a look at an item to those who watch.
+    #[cold]
+    pub(crate) fn show_look(&self, key: &[u8], found: Option<usize>) {
+        let (status, class) = match found {
+            Some(_) => ("found", 1),
+            None => ("not_found", 0),
+        };
+        let rest = format!(" status={status} clsid={class}");
+        self.tell(Watched::FETCHERS, "item_get", key, &rest, found.unwrap_or(0));
     }
 
     /// A request has stored a value, or tried to.
@@ -68,7 +74,7 @@ impl Running<'_, '_> {
 
     /// A request wants an item to be gone.
     #[inline]
-    pub(crate) fn has_deleted(&self, key: &[u8]) {
+    pub(crate) fn note_delete(&self, key: &[u8]) {
         let node = self.thread.node;
         if node.key_prefixes.is_on() {
             node.key_prefixes.count(key, Counted::Delete);

@@ -25,6 +25,8 @@ pub struct Session {
     ahead: VecDeque<State>,
     /// The rest of a list of keys is read, and not answered: an error was.
     pub(crate) list_failed: bool,
+    /// The connection ends because of what it has sent.
+    pub(crate) is_broken: bool,
 }
 
 /// How far the next piece goes, see [`Session::gather`].
@@ -65,6 +67,11 @@ impl Session {
         }
     }
 
+    /// Whether the connection ends because the stream could not be read on.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
     /// Whether these bytes, behind what has run, begin with a whole piece, or with none at all.
     pub fn begins_with_piece(&self, input: &[u8]) -> bool {
         let limits = Limits { value_bytes_max: u64::MAX };
@@ -87,13 +94,14 @@ pub fn execute(
     let limits = Limits { value_bytes_max: u64::MAX };
     let mut output = Output::new(out);
     if let Framed::Invalid(_) = frame::frame(&state, piece, limits) {
+        session.is_broken = true;
         // As memcached, without a word.
         return output.end(Lsn::ZERO, Flow::Close, now_ms);
     }
     let mut running = Running { thread, client, depends: Lsn::ZERO };
     let is_binary = matches!(next, State::Binary | State::SkipBinary(_));
     let ran = match is_binary {
-        true => binary::run(&mut running, &state, piece, &mut output),
+        true => binary::run(&mut running, session, &state, piece, &mut output),
         false => text::run(&mut running, session, &state, piece, &mut output),
     };
     let depends = running.depends;
@@ -129,13 +137,18 @@ impl Running<'_, '_> {
     /// Makes the connection the user's if the password is right.
     pub(crate) fn log_in(&mut self, user: &[u8], password: &[u8]) -> bool {
         let node = self.thread.node;
+        let counts = &self.thread.local.stats.items;
+        counts.auth_cmds.add(1);
         // A change from now on is seen at the next request.
         let generation = node.accounts.generation();
         let found: Option<Arc<User>> =
             node.accounts.users().authenticate(user, password).map(Arc::clone);
         match found {
             Some(user) => self.client.log_in(Access::of(user, generation)),
-            None => access::note_failed_login(node, self.client, b"auth", user),
+            None => {
+                counts.auth_errors.add(1);
+                access::note_failed_login(node, self.client, b"auth", user);
+            }
         }
         self.client.authenticated
     }

@@ -1,14 +1,18 @@
 //! `stats`: what Ladon has to say in memcached's names.
 //!
-//! Counters are the whole server's: a `GET` of Redis' protocol counts as a `get`. What memcached
-//! counts and Ladon does not is left out.
+//! Requests are counted where they come by memcached's protocols; items, bytes, connections, and what
+//! has expired or was evicted, are the whole server's. What memcached counts and Ladon does not is
+//! left out.
 
 use crate::MEMCACHED_VERSION;
 use crate::output::Output;
 use crate::running::{Ended, Running};
 use ladon_kernel::node::Node;
+use ladon_kernel::statistics::counter::Counter;
+use ladon_kernel::statistics::item_counts::ItemCounts;
 use ladon_kernel::statistics::key_prefixes::PrefixCounts;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// A name and its value.
 pub(crate) type Fact = (String, String);
@@ -129,7 +133,10 @@ pub(crate) fn facts(
     Ok(Ok(match word {
         b"" => general(running)?,
         b"settings" => running.run(&[b"config", b"get", b"*"], None, |ctx| settings(ctx.node))?,
-        b"conns" => running.run(&[b"client", b"list"], None, |ctx| conns(ctx.node, ctx.now_ms))?,
+        b"conns" => {
+            let own = running.client.info.id;
+            running.run(&[b"client", b"list"], None, |ctx| conns(ctx.node, own, ctx.now_ms))?
+        }
         b"items" | b"slabs" | b"sizes" => {
             let keys = count_keys(running)?;
             let node = running.thread.node;
@@ -150,7 +157,7 @@ pub(crate) fn facts(
             }
         },
         b"cachedump" => {
-            let why = "SERVER_ERROR stats cachedump: not supported; use lru_crawler metadump all";
+            let why = "SERVER_ERROR stats cachedump: over the text protocol only";
             return Ok(Err(NoStats::Refused(why)));
         }
         _ => return Ok(Err(NoStats::Unknown)),
@@ -168,45 +175,54 @@ fn count_keys(running: &mut Running<'_, '_>) -> Result<usize, Ended> {
     })
 }
 
-/// Calls of commands of Redis, which requests of memcached count as.
-fn calls(node: &Node, names: &[&str]) -> u64 {
-    let ids = names.iter().filter_map(|name| node.table.find(name.as_bytes()));
-    ids.map(|id| node.total(|stats| stats.command(id).calls.get())).sum()
-}
-
 fn general(running: &mut Running<'_, '_>) -> Result<Vec<Fact>, Ended> {
     let now_ms = running.thread.now_ms;
     running.run(&[b"info"], None, |_| ())?;
     let keys = count_keys(running)?;
     let node = running.thread.node;
     let settings = &node.settings;
-    Ok(vec![
+    let process = node.process.facts();
+    let seconds = |time: Duration| format!("{}.{:06}", time.as_secs(), time.subsec_micros());
+    let mut facts = vec![
         fact("pid", std::process::id()),
         fact("uptime", now_ms.saturating_sub(node.started_ms) / 1000),
         fact("time", now_ms / 1000),
         fact("version", MEMCACHED_VERSION),
         fact("ladon_version", ladon_kernel::node::LADON_VERSION),
         fact("pointer_size", usize::BITS),
+        fact("rusage_user", seconds(process.cpu_user)),
+        fact("rusage_system", seconds(process.cpu_system)),
         fact("max_connections", settings.maxclients()),
         fact("curr_connections", node.clients.count()),
         fact("total_connections", node.total(|it| it.connections_received.get())),
         fact("rejected_connections", node.rejected_connections.load(Relaxed)),
-        fact("cmd_get", calls(node, &["get", "getex"])),
-        fact("cmd_set", calls(node, &["set", "append"])),
-        fact("cmd_flush", calls(node, &["flushdb", "flushall"])),
-        fact("cmd_touch", calls(node, &["expire", "getex"])),
-        fact("get_hits", node.total(|it| it.keyspace_hits.get())),
-        fact("get_misses", node.total(|it| it.keyspace_misses.get())),
-        fact("get_expired", node.total(|it| it.expired_keys.get())),
+    ];
+    facts.extend(
+        ItemCounts::ALL
+            .map(|(name, counter)| fact(name, node.total(|it| counter(&it.items).get()))),
+    );
+    let expired = node.total(|it| it.expired_keys.get());
+    facts.extend([
+        fact("idle_kicks", node.total(|it| it.idle_kicks.get())),
         fact("bytes_read", node.total(|it| it.net_input_bytes.get())),
         fact("bytes_written", node.total(|it| it.net_output_bytes.get())),
         fact("limit_maxbytes", settings.maxmemory()),
         fact("accepting_conns", 1),
+        // Connections that are too many are accepted, and told so.
+        fact("listen_disabled_num", 0),
+        fact("time_in_listen_disabled_us", 0),
         fact("threads", settings.io_threads()),
         fact("bytes", node.data_memory()),
         fact("curr_items", keys),
         fact("evictions", node.total(|it| it.evicted_keys.get())),
-    ])
+        fact("reclaimed", expired),
+        fact(
+            "crawler_reclaimed",
+            expired.saturating_sub(node.total(|it| it.items.get_expired.get())),
+        ),
+        fact("log_watchers", node.item_watchers.count()),
+    ]);
+    Ok(facts)
 }
 
 fn settings(node: &Node) -> Vec<Fact> {
@@ -224,10 +240,16 @@ fn settings(node: &Node) -> Vec<Fact> {
         fact("tcp_backlog", settings.tcp_backlog()),
         fact("flush_enabled", "yes"),
         fact("binding_protocol", "auto-negotiate"),
+        fact("detail_enabled", if node.key_prefixes.is_on() { "yes" } else { "no" }),
+        fact("idle_timeout", settings.timeout()),
+        // What has expired is removed all the time.
+        fact("lru_crawler", "yes"),
+        fact("shutdown_command", "no"),
     ]
 }
 
-fn conns(node: &Node, now_ms: u64) -> Vec<Fact> {
+/// `own` is the client that asks.
+fn conns(node: &Node, own: u64, now_ms: u64) -> Vec<Fact> {
     /// More connections would make a reply that nobody reads.
     const SHOWN_MAX: usize = 4096;
     let clients = node.clients.list();
@@ -239,9 +261,15 @@ fn conns(node: &Node, now_ms: u64) -> Vec<Fact> {
             true => format!("unix:{}", address.strip_suffix(":0").unwrap_or(address)),
             false => format!("tcp:{address}"),
         };
+        let state = match client.query_bytes.load(Relaxed) {
+            _ if client.id == own => "conn_parse_cmd",
+            0 => "conn_read",
+            _ => "conn_nread",
+        };
         [
             (format!("{}:addr", client.fd), address(&client.addr)),
             (format!("{}:listen_addr", client.fd), address(&client.laddr)),
+            (format!("{}:state", client.fd), state.to_owned()),
             (format!("{}:secs_since_last_cmd", client.fd), idle.to_string()),
         ]
     });
@@ -255,21 +283,41 @@ fn items(node: &Node, keys: usize) -> Vec<Fact> {
     if keys == 0 {
         return Vec::new();
     }
-    let evicted = node.total(|it| it.evicted_keys.get());
+    let total = |counter: fn(&ItemCounts) -> &Counter| node.total(|it| counter(&it.items).get());
+    let of_class = |name: &str, value: u64| fact(&format!("items:{CLASS}:{name}"), value);
     vec![
-        fact(&format!("items:{CLASS}:number"), keys),
-        fact(&format!("items:{CLASS}:mem_requested"), node.data_memory()),
-        fact(&format!("items:{CLASS}:evicted"), evicted),
+        of_class("number", keys as u64),
+        of_class("mem_requested", node.data_memory() as u64),
+        of_class("evicted", node.total(|it| it.evicted_keys.get())),
+        of_class("reclaimed", node.total(|it| it.expired_keys.get())),
+        of_class("outofmemory", total(|it| &it.store_no_memory)),
     ]
 }
 
+/// The counters that memcached has for each class.
+const OF_CLASS: [&str; 8] = [
+    "get_hits",
+    "cmd_set",
+    "delete_hits",
+    "incr_hits",
+    "decr_hits",
+    "cas_hits",
+    "cas_badval",
+    "touch_hits",
+];
+
 fn slabs(node: &Node, keys: usize) -> Vec<Fact> {
     let mut facts = Vec::new();
+    let memory = node.data_memory();
     if keys != 0 {
         facts.push(fact(&format!("{CLASS}:used_chunks"), keys));
-        facts.push(fact(&format!("{CLASS}:mem_requested"), node.data_memory()));
+        facts.push(fact(&format!("{CLASS}:mem_requested"), memory));
+        let of_class = ItemCounts::ALL.into_iter().filter(|(name, _)| OF_CLASS.contains(name));
+        facts.extend(of_class.map(|(name, counter)| {
+            fact(&format!("{CLASS}:{name}"), node.total(|it| counter(&it.items).get()))
+        }));
     }
     facts.push(fact("active_slabs", usize::from(keys != 0)));
-    facts.push(fact("total_malloced", node.data_memory() + node.keyspace.slack_bytes()));
+    facts.push(fact("total_malloced", memory + node.keyspace.slack_bytes()));
     facts
 }

@@ -1,9 +1,10 @@
 //! The text protocol.
 
 use crate::expiry::Expiry;
-use crate::item::{Count, Counted, Deleted, Put, Stored, Storing, WrongType};
+use crate::item::{Count, Counted, Deleted, Put, Stored, Storing};
 use crate::noting;
 use crate::output::Output;
+use crate::requests::Reading;
 use crate::running::{Ended, Running, in_words_of_memcached};
 use crate::session::Session;
 use crate::{MEMCACHED_VERSION, dump, meta, stats};
@@ -51,6 +52,10 @@ pub(crate) fn run(
             (ran, Flow::Continue)
         }
         Request::Quit => return Ok(Flow::Close),
+        Request::Http => {
+            session.is_broken = true;
+            return Ok(Flow::Close);
+        }
         other => (run_other(running, other, out), Flow::Continue),
     };
     match ran {
@@ -100,7 +105,7 @@ fn log_in(running: &mut Running<'_, '_>, request: &Request<'_>, out: &mut Output
         }
         Request::TooLarge { .. } => "CLIENT_ERROR auth token too long",
         Request::Skipped => return Flow::Continue,
-        Request::Quit => return Flow::Close,
+        Request::Quit | Request::Http => return Flow::Close,
         _ => "CLIENT_ERROR unauthenticated",
     };
     out.line(line);
@@ -118,18 +123,14 @@ fn get(
         return Ok(());
     }
     for key in keys(of) {
-        let args = [&b"get"[..], key];
-        let touching = [&b"getex"[..], key, b"ex", b"1"];
-        let args = if list.exptime.is_some() { &touching[..] } else { &args };
-        let found = running.on_key(args, |at| {
+        let reading = if list.exptime.is_some() { Reading::Touch } else { Reading::Plain };
+        let found = running.fetch(key, reading, |at| {
             let found = at.read(list.shows_cas)?;
             if let (Some(exptime), Some(_)) = (list.exptime, &found) {
                 at.touch(exptime);
             }
             Ok(found)
         })?;
-        let found = found.map_err(|WrongType| Ended::Refused(wrong_type()))?;
-        running.has_fetched(key, found.as_ref().map(|found| found.value.len()));
         let Some(found) = found else { continue };
         let (flags, bytes) = (found.head.flags, found.value.len());
         out.raw("VALUE ");
@@ -153,9 +154,7 @@ fn run_other(running: &mut Running<'_, '_>, request: Request<'_>, out: &mut Outp
     match request {
         Request::Store(store) => return run_store(running, &store, out),
         Request::Delete { key, .. } => {
-            let deleted = running.on_key(&[b"del", key], |at| at.delete(None))?;
-            running.has_deleted(key);
-            out.line(match deleted {
+            out.line(match running.delete(key, None)? {
                 Deleted::Done => "DELETED",
                 Deleted::NotFound => "NOT_FOUND",
                 Deleted::Exists => "EXISTS",
@@ -164,9 +163,7 @@ fn run_other(running: &mut Running<'_, '_>, request: Request<'_>, out: &mut Outp
         }
         Request::Count { key, delta, down, .. } => count(running, key, delta, down, out)?,
         Request::Touch { key, exptime, .. } => {
-            let args = [&b"expire"[..], key, b"1"];
-            let is_there = running.on_key(&args, |at| at.touch(exptime))?;
-            out.line(if is_there { "TOUCHED" } else { "NOT_FOUND" });
+            out.line(if running.touch(key, exptime)? { "TOUCHED" } else { "NOT_FOUND" });
         }
         Request::FlushAll { exptime, .. } => {
             flush_all(running, exptime)?;
@@ -187,7 +184,7 @@ fn run_other(running: &mut Running<'_, '_>, request: Request<'_>, out: &mut Outp
             out.line(error::TOO_LARGE);
         }
         Request::Bad { error, .. } => out.line(error),
-        Request::Skipped | Request::Get { .. } | Request::Quit => {}
+        Request::Skipped | Request::Get { .. } | Request::Quit | Request::Http => {}
     }
     Ok(())
 }
@@ -196,6 +193,7 @@ fn run_other(running: &mut Running<'_, '_>, request: Request<'_>, out: &mut Outp
 /// what the client wants to be read.
 pub(crate) fn remove_for_too_large(running: &mut Running<'_, '_>, key: &[u8]) -> Ran {
     running.on_key(&[b"del", key], |at| at.delete(None))?;
+    running.thread.local.stats.items.store_too_large.add(1);
     let storing = Storing { key, mode: Mode::Set, has_cas: false, exptime: 0, bytes: 0 };
     running.has_stored(storing, Stored::TooLarge);
     Ok(())
@@ -204,6 +202,7 @@ pub(crate) fn remove_for_too_large(running: &mut Running<'_, '_>, key: &[u8]) ->
 /// Deletes all items, now or at that time.
 pub(crate) fn flush_all(running: &mut Running<'_, '_>, exptime: i64) -> Ran {
     running.run(&[b"flushdb"], None, |ctx| {
+        ctx.local.stats.items.cmd_flush.add(1);
         let at_ms = match Expiry::of(exptime, ctx.now_ms) {
             Expiry::At(at_ms) => at_ms,
             Expiry::Gone => 0,
@@ -229,9 +228,7 @@ fn run_store(running: &mut Running<'_, '_>, store: &Store<'_>, out: &mut Output<
         wants_cas: false,
         value: store.value,
     };
-    let stored = running.on_key(&store_args(&put, store.key), |at| at.store(&put))?;
-    running.has_stored(put.storing(store.key), stored);
-    out.line(match stored {
+    out.line(match running.store(store.key, &put)? {
         Stored::Done { .. } => "STORED",
         Stored::Unmet => "NOT_STORED",
         Stored::Exists => "EXISTS",
@@ -240,16 +237,6 @@ fn run_store(running: &mut Running<'_, '_>, store: &Store<'_>, out: &mut Output<
         Stored::WrongType => WRONG_TYPE,
     });
     Ok(())
-}
-
-/// The command that stores as asked for. One that depends on the value before reads it as well.
-pub(crate) fn store_args<'a>(put: &Put<'a>, key: &'a [u8]) -> Vec<&'a [u8]> {
-    match put.mode {
-        Mode::Append | Mode::Prepend => vec![b"append", key, put.value],
-        Mode::Set if put.cas.is_none() => vec![b"set", key, put.value],
-        Mode::Set | Mode::Replace => vec![b"set", key, put.value, b"xx"],
-        Mode::Add => vec![b"set", key, put.value, b"nx"],
-    }
 }
 
 fn count(
@@ -268,8 +255,7 @@ fn count(
         vivify: None,
         wants_cas: false,
     };
-    let counted = running.on_key(&count_args(key, down), |at| at.count(&count))?;
-    match counted {
+    match running.count(key, &count)? {
         Counted::Is { number, .. } => out.line(&number.to_string()),
         Counted::NotFound => out.line("NOT_FOUND"),
         Counted::Exists => out.line("EXISTS"),
@@ -279,9 +265,4 @@ fn count(
         Counted::WrongType => out.line(WRONG_TYPE),
     }
     Ok(())
-}
-
-/// The command that counts.
-pub(crate) fn count_args(key: &[u8], down: bool) -> [&[u8]; 3] {
-    [if down { b"decrby" } else { b"incrby" }, key, b"1"]
 }

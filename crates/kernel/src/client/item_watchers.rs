@@ -30,6 +30,8 @@ impl Watched {
     pub const MUTATIONS: Watched = Watched(1 << 1);
     /// Items that are removed because memory is short.
     pub const EVICTIONS: Watched = Watched(1 << 2);
+    /// Connections of memcached's protocols that begin and end.
+    pub const CONNECTIONS: Watched = Watched(1 << 3);
 
     fn has(self, other: Watched) -> bool {
         self.0 & other.0 != 0
@@ -101,6 +103,11 @@ impl ItemWatchers {
     #[inline]
     pub fn any(&self, watched: Watched) -> bool {
         Watched(self.watched.load(Acquire)).has(watched)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.watchers.lock().len()
     }
 
     /// Adds a connection of that IO thread.

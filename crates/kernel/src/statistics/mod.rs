@@ -6,6 +6,7 @@ pub mod counter;
 pub mod failed_logins;
 pub mod histogram;
 pub mod hot_keys;
+pub mod item_counts;
 pub mod key_prefixes;
 pub mod latency_events;
 pub mod rates;

@@ -3,6 +3,7 @@
 use crate::command::command_id::CommandId;
 use crate::statistics::counter::Counter;
 use crate::statistics::histogram::{Durations, Histogram};
+use crate::statistics::item_counts::ItemCounts;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -28,6 +29,8 @@ pub struct CommandStats {
 pub struct ThreadStats {
     pub commands_processed: Counter,
     pub connections_received: Counter,
+    /// Connections that were closed because they had been idle for `timeout`.
+    pub idle_kicks: Counter,
     pub keyspace_hits: Counter,
     pub keyspace_misses: Counter,
     pub expired_keys: Counter,
@@ -50,6 +53,8 @@ pub struct ThreadStats {
     pub gate_waits: Durations,
     /// Duration of the commands in them.
     pub commands_nanoseconds: Counter,
+    /// What memcached's protocols count.
+    pub items: ItemCounts,
     per_command: Box<[CommandStats]>,
     /// Error replies by code.
     pub errors: Mutex<BTreeMap<String, u64>>,
@@ -107,6 +112,7 @@ impl ThreadStats {
         for counter in [
             &self.commands_processed,
             &self.connections_received,
+            &self.idle_kicks,
             &self.keyspace_hits,
             &self.keyspace_misses,
             &self.expired_keys,
@@ -126,6 +132,7 @@ impl ThreadStats {
             counter.reset();
         }
         self.gate_waits.reset();
+        self.items.reset();
         for stats in &self.per_command {
             stats.calls.reset();
             stats.nanoseconds.reset();

@@ -294,6 +294,11 @@ fn statistics_and_all_keys_are_told() {
         assert!(shown.starts_with("STAT ") && shown.ends_with("END\r\n"), "{of}: {shown}");
     }
     assert_eq!(client.ask("stats nonsense\r\n"), "ERROR\r\n");
+    let some = client.ask("stats cachedump 1 7\r\n");
+    assert!(some.starts_with("ITEM key:") && some.contains(" [1 b; "), "{some}");
+    assert_eq!((some.lines().count(), some.lines().last()), (8, Some("END")));
+    assert_eq!(client.ask("stats cachedump 1 0\r\n").lines().count(), 2001);
+    assert_eq!(client.ask("stats cachedump 2 0\r\n"), "END\r\n");
     let dump = client.ask("lru_crawler metadump all\r\n");
     let mut keys: Vec<&str> = dump.lines().filter_map(|line| line.split(' ').next()).collect();
     keys.sort_unstable();

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::connection::{Connection, ConnectionStart};
+use crate::dialect::memcached::Memcached;
 use crate::dialect::{Dialect, resp};
 use crate::protocol::Protocol;
 use crate::queues::WaitsFor;
@@ -52,7 +53,7 @@ impl Worker {
         match start.protocol {
             Protocol::Resp => self.greet_resp(&mut connection, refusal),
             Protocol::Iproto => self.greet_iproto(&mut connection, refusal),
-            Protocol::Memcached => greet_memcached(&mut connection, refusal),
+            Protocol::Memcached => self.greet_memcached(&mut connection, refusal),
             Protocol::Http => {
                 *connection.session.info.lib_name.lock() = b"http".to_vec();
                 self.greet_resp(&mut connection, refusal);
@@ -81,6 +82,22 @@ impl Worker {
         if let Some(refusal) = refusal {
             resp::refuse(refusal, connection.session.proto, &mut connection.replies.output);
         }
+    }
+
+    /// As `greet_resp`, of memcached.
+    fn greet_memcached(&self, connection: &mut Connection, refusal: Option<&str>) {
+        let memcached = Memcached { is_refused: refusal.is_some(), ..Memcached::default() };
+        memcached.begins(&self.node, &connection.session.info);
+        connection.dialect = Dialect::Memcached(Box::new(memcached));
+        let Some(refusal) = refusal else { return };
+        let line = match refusal.strip_prefix("ERR ") {
+            // In its own words, which clients know.
+            Some("max number of clients reached") => {
+                "ERROR Too many open connections\r\n".to_owned()
+            }
+            text => format!("SERVER_ERROR {}\r\n", text.unwrap_or(refusal)),
+        };
+        connection.replies.output.extend_from_slice(line.as_bytes());
     }
 
     /// Bytes arrived.
@@ -194,7 +211,10 @@ impl Worker {
         disconnect(&mut thread, &mut connection.session);
         self.replies.forget(&mut connection);
         self.queues.leave_all(&mut connection);
-        let dialect = std::mem::take(&mut connection.dialect);
+        let mut dialect = std::mem::take(&mut connection.dialect);
+        if let Some(memcached) = dialect.memcached_mut() {
+            memcached.has_ended(&self.node, &connection.session.info);
+        }
         self.bench.scratch.garbage.extend(dialect.leave(&self.node));
         let put_by = connection.replies.take_put_by();
         if !put_by.is_empty() {
@@ -202,20 +222,5 @@ impl Worker {
         }
         self.buffers.give(connection.input);
         self.buffers.give(connection.replies.output);
-    }
-}
-
-/// A client of memcached waits for nothing but its replies; a refused one is told why.
-fn greet_memcached(connection: &mut Connection, refusal: Option<&str>) {
-    connection.dialect = Dialect::Memcached(Box::default());
-    if let Some(refusal) = refusal {
-        let line = match refusal.strip_prefix("ERR ") {
-            // In its own words, which clients know.
-            Some("max number of clients reached") => {
-                "ERROR Too many open connections\r\n".to_owned()
-            }
-            text => format!("SERVER_ERROR {}\r\n", text.unwrap_or(refusal)),
-        };
-        connection.replies.output.extend_from_slice(line.as_bytes());
     }
 }

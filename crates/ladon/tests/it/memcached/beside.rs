@@ -114,6 +114,116 @@ fn both_count_the_same_of_prefixes() {
     stop(server);
 }
 
+/// What both count of requests.
+const COUNTED: &str = "cmd_get cmd_set cmd_flush cmd_touch cmd_meta get_hits get_misses delete_misses \
+    delete_hits incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval touch_hits \
+    touch_misses store_too_large store_no_memory total_items";
+
+#[test]
+fn both_count_the_same_of_requests() {
+    let Some(real) = Real::start() else {
+        eprintln!("no memcached is installed: nothing was compared");
+        return;
+    };
+    let node = Node::new(&["--proto-max-bulk-len", "1mb"]);
+    let server = node.start();
+    let large = format!("set l 0 0 1048577|{}", "x".repeat(1 << 20 | 1));
+    let mut clients = [node.connect(), Memcached::connect(real.ports.first())];
+    for client in &mut clients {
+        client.ask("stats reset\r\n");
+    }
+    for request in [
+        "get a",
+        "set a 0 0 1|1",
+        "get a b a",
+        "add a 0 0 1|1",
+        "replace b 0 0 1|1",
+        "append a 0 0 1|0",
+        "prepend b 0 0 1|0",
+        "incr a 5",
+        "decr a 1",
+        "incr b 1",
+        "decr b 1",
+        "cas b 0 0 1 5|1",
+        "cas a 0 0 1 99999999|1",
+        "touch a 100",
+        "touch b 100",
+        "gat 100 a b",
+        "delete a",
+        "delete a",
+        "ms m 2|hi",
+        "ms m 2 ME|hi",
+        "mg m v",
+        "mg none v",
+        "mg m T30",
+        "mg none T30",
+        "mg made N30 v",
+        "ma m",
+        "ma none",
+        "ma none2 N0 J5",
+        "ma none2",
+        "ma none2 MD",
+        "md m",
+        "md m",
+        "ms m",
+        "set w 0 0 x",
+        "mn",
+        "flush_all",
+        &large,
+    ] {
+        let counted = clients.each_mut().map(|client| {
+            client.ask(format!("{}\r\n", request.replace('|', "\r\n")));
+            let stats = client.ask("stats\r\n");
+            let counts = COUNTED.split_whitespace().map(|name| {
+                let line = stats.lines().find(|line| line.starts_with(&format!("STAT {name} ")));
+                line.unwrap_or_else(|| panic!("no {name} in {stats}"))
+            });
+            counts.map(str::to_owned).collect::<Vec<_>>()
+        });
+        assert_eq!(counted[0], counted[1], "{}", &request[..request.len().min(40)]);
+    }
+    stop(server);
+}
+
+#[test]
+fn both_show_watchers_the_same() {
+    let Some(real) = Real::start() else {
+        eprintln!("no memcached is installed: nothing was compared");
+        return;
+    };
+    let node = Node::new(&[]);
+    let server = node.start();
+    let ports = [node.ports.first(), real.ports.first()];
+    let requests =
+        ["set a 0 0 2|hi", "get a b", "set a 0 100 1|1", "incr a 1", "delete a", "touch b 5"];
+    let shown = ports.map(|port| {
+        let mut watcher = Memcached::connect(port);
+        watcher.send("watch fetchers mutations connevents\r\n");
+        assert_eq!(watcher.until(b"\r\n"), b"OK\r\n");
+        // memcached's threads begin to log when they next wake.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let mut client = Memcached::connect(port);
+        for request in requests {
+            client.ask(format!("{}\r\n", request.replace('|', "\r\n")));
+        }
+        client.send("quit\r\n");
+        let mut broken = Memcached::connect(port);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        broken.send("GET / HTTP/1.1\r\n");
+        let mut lines = Vec::new();
+        while lines.iter().filter(|line: &&String| line.contains("conn_close")).count() < 2 {
+            let line = String::from_utf8(watcher.until(b"\n")).expect("text");
+            let words = line.trim_end().split(' ').skip(2);
+            let same = words
+                .filter(|word| !["cfd=", "rport=", "clsid="].iter().any(|it| word.starts_with(it)));
+            lines.push(same.collect::<Vec<_>>().join(" "));
+        }
+        lines
+    });
+    assert_eq!(shown[0], shown[1]);
+    stop(server);
+}
+
 #[test]
 fn both_answer_the_same() {
     let Some(real) = Real::start() else {
