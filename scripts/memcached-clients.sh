@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # memcached's clients against a Ladon: the own tests of gomemcache and pymemcache, and work of memjs,
-# memcached (npm), dalli, spymemcached and xmemcached; then 10,000 connections.
+# memcached (npm), dalli, spymemcached and xmemcached, memcached_exporter; then 10,000 connections.
 #
 #   scripts/memcached-clients.sh LADON [FOLDER]
 #
@@ -57,6 +57,15 @@ else
 fi
 echo "== spymemcached, xmemcached"
 beside_server java -cp "java/classes:java/jars/*" Main 11211 2>"$folder/java.txt" || { tail -5 java.txt; status=1; }
+echo "== memcached_exporter"
+# Parses all of `stats`, `stats items`, `slabs` and `settings`: up is 0 where one is not as memcached's.
+[[ -d exporter ]] || git clone -q --depth 1 https://github.com/prometheus/memcached_exporter exporter
+(cd exporter && go build -o ../memcached_exporter ./cmd/memcached_exporter)
+beside_server bash -c 'printf "set a 0 0 1\r\n1\r\nget a\r\nget b\r\nincr a 1\r\nquit\r\n" | { exec 3<>/dev/tcp/127.0.0.1/11211; cat >&3; cat <&3; } >exporter.replies
+    ./memcached_exporter --memcached.address 127.0.0.1:11211 --web.listen-address 127.0.0.1:9150 2>exporter.txt & exporter=$!
+    trap "kill $exporter" EXIT
+    for _ in {1..100}; do curl -s --noproxy "*" 127.0.0.1:9150/metrics >exporter.metrics && break; sleep 0.1; done
+    grep -E "^memcached_(up|commands_total.*[1-9]$)" exporter.metrics && grep -qx "memcached_up 1" exporter.metrics' || status=1
 echo "== connections"
 ulimit -n "$(ulimit -Hn)"
 beside_server bash -c 'exec python3 "$0" 11211 "$(ss -ltnpH "sport = :11211" | grep -oP "pid=\K\d+" | head -1)"' "$own/connections.py" || status=1

@@ -107,6 +107,8 @@ pub(crate) struct Found {
     pub(crate) value: Value,
     pub(crate) head: ItemHead,
     pub(crate) expire_at: u64,
+    /// The look has made it.
+    pub(crate) is_made: bool,
 }
 
 /// A longer string is no number.
@@ -165,7 +167,7 @@ impl At<'_, '_, '_> {
             }
             value => Value::Copied(string::bytes(value)?.into_owned()),
         };
-        Some(Found { value, head, expire_at })
+        Some(Found { value, head, expire_at, is_made: false })
     }
 
     /// The length of the item's value; nothing is counted.

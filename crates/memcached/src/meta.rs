@@ -3,7 +3,7 @@
 use crate::expiry::{Expiry, seconds_left};
 use crate::item::{Count, Counted, Deleted, Found, Invalidation, Put, Stored, WrongType};
 use crate::output::Output;
-use crate::requests::{Looked, Reading};
+use crate::requests::Reading;
 use crate::running::{At, Ended, Running};
 use crate::text::WRONG_TYPE;
 use ladon_engine::{EntryRef, ItemHead, Tracking};
@@ -28,7 +28,6 @@ pub(crate) fn run(
     meta: &Meta<'_>,
     out: &mut Output<'_>,
 ) -> Result<(), Ended> {
-    running.thread.local.stats.items.cmd_meta.add(1);
     match meta {
         Meta::Noop => out.line("MN"),
         Meta::Get(flags) => get(running, flags, out)?,
@@ -82,9 +81,9 @@ struct Got {
     marks: [bool; 3],
 }
 
-impl Looked for Got {
-    fn bytes(&self) -> usize {
-        self.found.value.len()
+impl AsRef<Found> for Got {
+    fn as_ref(&self) -> &Found {
+        &self.found
     }
 }
 
@@ -109,7 +108,7 @@ fn get(
     }
     let reading = match (flags.vivify, flags.exptime) {
         (Some(_), _) => Reading::Make,
-        (None, Some(_)) => Reading::Touch,
+        (None, Some(_)) => Reading::TouchIfThere,
         (None, None) => Reading::Plain,
     };
     let got = running.fetch(key, reading, |at| {
@@ -170,7 +169,7 @@ fn look(
             at.make(expire_at, head, wants_cas);
             won = true;
             let Some(made) = at.found() else { return Ok(None) };
-            made
+            Found { is_made: true, ..made }
         }
     };
     let sent = found.head.won;
@@ -341,6 +340,8 @@ fn debug(
     out: &mut Output<'_>,
 ) -> Result<(), Ended> {
     let now_ms = running.thread.now_ms;
+    // memcached counts no other meta command there.
+    running.thread.local.stats.items.cmd_meta.add(1);
     let access = running.thread.node.keyspace.access_rules().at(now_ms);
     let facts = running.on_key(&[b"get", &flags.key], |at| {
         let entry = at.tx.peek(at.db, at.key)?;

@@ -13,27 +13,23 @@ use ladon_memcache::Mode;
 pub(crate) enum Reading {
     /// Nothing.
     Plain,
-    /// It gives the item another expiry.
+    /// It gives the item another expiry, and counts as a `touch`.
     Touch,
+    /// As `Touch`, but counts as a `get` where there is no item, as memcached's meta commands do.
+    TouchIfThere,
     /// It makes an item where there is none.
     Make,
 }
 
-/// What a reading request has found.
-pub(crate) trait Looked {
-    /// The length of the item's value.
-    fn bytes(&self) -> usize;
-}
-
-impl Looked for Found {
-    fn bytes(&self) -> usize {
-        self.value.len()
+impl AsRef<Found> for Found {
+    fn as_ref(&self) -> &Found {
+        self
     }
 }
 
 impl Running<'_, '_> {
     /// Reads an item.
-    pub(crate) fn fetch<'k, T: Looked>(
+    pub(crate) fn fetch<'k, T: AsRef<Found>>(
         &mut self,
         key: &'k [u8],
         reading: Reading,
@@ -43,7 +39,7 @@ impl Running<'_, '_> {
         let making = [&b"set"[..], key, b"", b"get"];
         let args = match reading {
             Reading::Plain => &plain[..],
-            Reading::Touch => &touching,
+            Reading::Touch | Reading::TouchIfThere => &touching,
             Reading::Make => &making,
         };
         let expired = self.thread.scratch.counters.expired;
@@ -51,8 +47,17 @@ impl Running<'_, '_> {
         let found = found.map_err(|WrongType| Ended::Refused(wrong_type()))?;
         let has_expired = self.thread.scratch.counters.expired != expired;
         let counts = &self.thread.local.stats.items;
-        counts.count_get(found.is_some(), reading == Reading::Touch, has_expired);
-        self.has_fetched(key, found.as_ref().map(Looked::bytes));
+        let touches = match reading {
+            Reading::Plain | Reading::Make => false,
+            Reading::Touch => true,
+            Reading::TouchIfThere => found.is_some(),
+        };
+        counts.count_get(found.is_some(), touches, has_expired);
+        let item: Option<&Found> = found.as_ref().map(T::as_ref);
+        if item.is_some_and(|item| item.is_made) {
+            counts.total_items.add(1);
+        }
+        self.has_fetched(key, item.map(|item| item.value.len()));
         Ok(found)
     }
 
@@ -88,9 +93,8 @@ impl Running<'_, '_> {
             Ok(Stored::TooLarge) => counts.store_too_large.add(1),
             Ok(stored) => {
                 counts.cmd_set.add(1);
-                match stored {
-                    Stored::Done { .. } => counts.total_items.add(1),
-                    _ => {}
+                if matches!(stored, Stored::Done { .. }) {
+                    counts.total_items.add(1);
                 }
                 match stored {
                     _ if put.cas.is_none() || put.mode == Mode::Add => {}
@@ -140,7 +144,9 @@ impl Running<'_, '_> {
             true => (&counts.decr_hits, &counts.decr_misses),
         };
         match number {
-            Counted::Is { made, .. } => counted(hits, misses, !made),
+            // Not a miss, as in memcached.
+            Counted::Is { made: true, .. } => counts.total_items.add(1),
+            Counted::Is { .. } => hits.add(1),
             Counted::NotFound => misses.add(1),
             Counted::Exists | Counted::NotANumber | Counted::WrongType => {}
         }

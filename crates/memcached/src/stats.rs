@@ -311,7 +311,6 @@ fn slabs(node: &Node, keys: usize) -> Vec<Fact> {
     let memory = node.data_memory();
     if keys != 0 {
         facts.push(fact(&format!("{CLASS}:used_chunks"), keys));
-        facts.push(fact(&format!("{CLASS}:mem_requested"), memory));
         let of_class = ItemCounts::ALL.into_iter().filter(|(name, _)| OF_CLASS.contains(name));
         facts.extend(of_class.map(|(name, counter)| {
             fact(&format!("{CLASS}:{name}"), node.total(|it| counter(&it.items).get()))

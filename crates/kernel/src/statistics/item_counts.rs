@@ -64,15 +64,18 @@ impl ItemCounts {
         ("total_items", |it| &it.total_items),
     ];
 
-    /// Counts a request that reads an item; `expired` if it was there, too old.
+    /// Counts a request that reads an item, and may give it another expiry; `expired` if it was there, too
+    /// old.
     pub fn count_get(&self, is_hit: bool, touches: bool, expired: bool) {
-        self.cmd_get.add(1);
         let (hits, misses) = match touches {
             true => {
                 self.cmd_touch.add(1);
                 (&self.touch_hits, &self.touch_misses)
             }
-            false => (&self.get_hits, &self.get_misses),
+            false => {
+                self.cmd_get.add(1);
+                (&self.get_hits, &self.get_misses)
+            }
         };
         if is_hit { hits } else { misses }.add(1);
         if expired {

@@ -165,9 +165,7 @@ fn both_count_the_same_of_requests() {
         "ma none2 MD",
         "md m",
         "md m",
-        "ms m",
-        "set w 0 0 x",
-        "mn",
+        "me made",
         "flush_all",
         &large,
     ] {
@@ -218,6 +216,11 @@ fn both_show_watchers_the_same() {
                 .filter(|word| !["cfd=", "rport=", "clsid="].iter().any(|it| word.starts_with(it)));
             lines.push(same.collect::<Vec<_>>().join(" "));
         }
+        lines
+    });
+    // A thread of memcached's each tells of its own connections.
+    let shown = shown.map(|mut lines| {
+        lines.sort();
         lines
     });
     assert_eq!(shown[0], shown[1]);
