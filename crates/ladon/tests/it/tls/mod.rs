@@ -6,6 +6,7 @@ mod client;
 mod handshakes;
 mod other_protocols;
 mod reload;
+mod replication;
 mod tools;
 mod users;
 
