@@ -26,9 +26,41 @@ pub struct ItemHead {
 
 const STALE: u8 = 1;
 const WON: u8 = 1 << 1;
+const HAS_CAS: u8 = 1 << 2;
+/// Where the marks say how long the flags are: 0, 1, 2 or 4 bytes.
+const FLAGS_SHIFT: u32 = 3;
 
-/// Bytes that a head takes in an entry.
-pub(crate) const HEAD_BYTES: usize = 13;
+/// Bytes that a head takes in an entry at most.
+pub(crate) const HEAD_BYTES_MAX: usize = 13;
+
+const CAS_BYTES: usize = 8;
+
+/// Bytes of the flags, as the marks say.
+fn flags_bytes(marks: u8) -> usize {
+    [0, 1, 2, 4][usize::from(marks >> FLAGS_SHIFT & 3)]
+}
+
+/// A head as it is in an entry.
+///
+/// ```text
+/// marks 1 byte | flags 0, 1, 2 or 4 bytes | cas 8 bytes, if it was asked for
+/// ```
+pub(crate) struct HeadBytes {
+    bytes: [u8; HEAD_BYTES_MAX],
+    len: usize,
+}
+
+impl HeadBytes {
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// The length of a head that begins with these marks.
+    #[inline]
+    pub(crate) fn len_of(marks: u8) -> usize {
+        1 + flags_bytes(marks) + if marks & HAS_CAS != 0 { CAS_BYTES } else { 0 }
+    }
+}
 
 /// The bit of the log's marks that says that the value is stale; the flags are below.
 const LOGGED_STALE: u64 = 1 << 32;
@@ -61,20 +93,35 @@ impl ItemHead {
         ItemHead { flags: self.flags, stale: self.stale, ..ItemHead::default() }
     }
 
-    pub(crate) fn to_bytes(self) -> [u8; HEAD_BYTES] {
-        let mut bytes = [0; HEAD_BYTES];
-        bytes[..4].copy_from_slice(&self.flags.to_le_bytes());
-        bytes[4..12].copy_from_slice(&self.cas.to_le_bytes());
+    pub(crate) fn to_bytes(self) -> HeadBytes {
+        let (code, flags_len) = match self.flags {
+            0 => (0, 0),
+            1..=0xff => (1, 1),
+            0x100..=0xffff => (2, 2),
+            _ => (3, 4),
+        };
         let bit = |is: bool, bit: u8| if is { bit } else { 0 };
-        bytes[12] = bit(self.stale, STALE) | bit(self.won, WON);
-        bytes
+        let marks = bit(self.stale, STALE) | bit(self.won, WON) | bit(self.cas != 0, HAS_CAS);
+        let mut bytes = [0; HEAD_BYTES_MAX];
+        bytes[0] = marks | code << FLAGS_SHIFT;
+        bytes[1..=flags_len].copy_from_slice(&self.flags.to_le_bytes()[..flags_len]);
+        let len = HeadBytes::len_of(bytes[0]);
+        if self.cas != 0 {
+            bytes[len - CAS_BYTES..len].copy_from_slice(&self.cas.to_le_bytes());
+        }
+        HeadBytes { bytes, len }
     }
 
-    pub(crate) fn of_bytes(bytes: [u8; HEAD_BYTES]) -> ItemHead {
-        let [f0, f1, f2, f3, c0, c1, c2, c3, c4, c5, c6, c7, marks] = bytes;
+    /// Reads a head of this length, see [`HeadBytes::len_of`].
+    pub(crate) fn of_bytes(bytes: &[u8]) -> ItemHead {
+        let marks = bytes[0];
+        let number = |bytes: &[u8]| {
+            bytes.iter().rev().fold(0, |number: u64, &byte| number << 8 | u64::from(byte))
+        };
+        let (flags, cas) = bytes[1..].split_at(flags_bytes(marks));
         ItemHead {
-            flags: u32::from_le_bytes([f0, f1, f2, f3]),
-            cas: u64::from_le_bytes([c0, c1, c2, c3, c4, c5, c6, c7]),
+            flags: number(flags) as u32,
+            cas: number(cas),
             stale: marks & STALE != 0,
             won: marks & WON != 0,
         }
@@ -87,14 +134,24 @@ mod tests {
 
     #[test]
     fn a_head_is_read_as_it_was_written() {
-        for bits in 0..4u8 {
+        let lengths = [(1, 0, 2), (0x100, 0, 3), (0x1_0000, 1, 13)];
+        for (flags, cas, len) in lengths {
+            let head = ItemHead { cas, ..ItemHead::of_flags(flags) };
+            assert_eq!(head.to_bytes().as_slice().len(), len, "{head:?}");
+        }
+        let all_flags = [0, 1, 0xff, 0x100, 0xffff, 0x1_0000, 0x0102_0304, u32::MAX];
+        for (flags, bits) in
+            all_flags.into_iter().flat_map(|it| (0..8u8).map(move |bits| (it, bits)))
+        {
             let head = ItemHead {
-                flags: 0x0102_0304,
-                cas: u64::MAX - 7,
+                flags,
+                cas: if bits & 4 != 0 { u64::MAX - 7 } else { 0 },
                 stale: bits & 1 != 0,
                 won: bits & 2 != 0,
             };
-            assert_eq!(ItemHead::of_bytes(head.to_bytes()), head);
+            let bytes = head.to_bytes();
+            assert_eq!(HeadBytes::len_of(bytes.as_slice()[0]), bytes.as_slice().len());
+            assert_eq!(ItemHead::of_bytes(bytes.as_slice()), head);
             assert_eq!(ItemHead::of_marks(head.marks()), head.of_changed());
         }
     }

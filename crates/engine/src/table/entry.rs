@@ -6,7 +6,7 @@
 //! key_len   varint
 //! value_len varint    only for BYTES and ITEM
 //! key       key_len bytes
-//! item      13 bytes  only for ITEM: flags and such, see `item.rs`
+//! item      1 to 13   only for ITEM: flags and such, see `item.rs`
 //! value     BYTES, ITEM: value_len bytes; INT: i64; OBJECT: pointer to a boxed Object
 //! ```
 //!
@@ -19,7 +19,7 @@
 
 use super::arena::Arena;
 pub(crate) use super::entry_ptr::EntryPtr;
-use crate::item::{self, ItemHead};
+use crate::item::{HeadBytes, ItemHead};
 use crate::object::Object;
 use std::marker::PhantomData;
 
@@ -106,7 +106,10 @@ impl EntryPtr {
                 (KIND_ITEM | if *grown { GROWN } else { 0 }, bytes.len(), varint_bytes(bytes.len()))
             }
         };
-        let head_bytes = if flags & KIND_MASK == KIND_ITEM { item::HEAD_BYTES } else { 0 };
+        let head_bytes = match &value {
+            ValueInit::Item { head, .. } => head.to_bytes().as_slice().len(),
+            _ => 0,
+        };
         let mut offset = HEAD_BYTES;
         if expire_at != 0 {
             flags |= EXPIRES;
@@ -137,8 +140,10 @@ impl EntryPtr {
                     at.cast::<*mut Object>().write_unaligned(Box::into_raw(object));
                 }
                 ValueInit::Item { bytes, head, .. } => {
-                    at.cast::<[u8; item::HEAD_BYTES]>().write_unaligned(head.to_bytes());
-                    at.add(item::HEAD_BYTES).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                    let head = head.to_bytes();
+                    let head = head.as_slice();
+                    at.copy_from_nonoverlapping(head.as_ptr(), head.len());
+                    at.add(head.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
                 }
             }
             write_head(base, flags, access);
@@ -254,8 +259,12 @@ impl EntryPtr {
             if layout.flags & KIND_MASK != KIND_ITEM {
                 return false;
             }
-            let at = self.0.as_ptr().add(layout.value_offset - item::HEAD_BYTES);
-            at.cast::<[u8; item::HEAD_BYTES]>().write_unaligned(head.to_bytes());
+            let (at, head) = (layout.key_offset + layout.key_len, head.to_bytes());
+            let head = head.as_slice();
+            if at + head.len() != layout.value_offset {
+                return false;
+            }
+            self.0.as_ptr().add(at).copy_from_nonoverlapping(head.as_ptr(), head.len());
             true
         }
     }
@@ -332,7 +341,10 @@ impl EntryPtr {
             } else {
                 WORD_BYTES
             };
-            let item = if flags & KIND_MASK == KIND_ITEM { item::HEAD_BYTES } else { 0 };
+            let item = match flags & KIND_MASK {
+                KIND_ITEM => HeadBytes::len_of(base.add(offset + key_len).read()),
+                _ => 0,
+            };
             let value_offset = offset + key_len + item;
             Layout { flags, key_offset: offset, key_len, value_offset, value_len }
         }
@@ -396,8 +408,9 @@ impl<'a> EntryRef<'a> {
             match self.ptr.flags() & KIND_MASK {
                 KIND_ITEM => {
                     let layout = self.ptr.layout();
-                    let at = self.ptr.0.as_ptr().add(layout.value_offset - item::HEAD_BYTES);
-                    ItemHead::of_bytes(at.cast::<[u8; item::HEAD_BYTES]>().read_unaligned())
+                    let at = layout.key_offset + layout.key_len;
+                    let (base, len) = (self.ptr.0.as_ptr(), layout.value_offset - at);
+                    ItemHead::of_bytes(std::slice::from_raw_parts(base.add(at), len))
                 }
                 KIND_OBJECT => match self.object() {
                     Some(Object::String(string)) => string.head(),
