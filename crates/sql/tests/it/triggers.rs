@@ -2,8 +2,17 @@
 
 use crate::memory::Memory;
 
+/// Checks what statements answer: in one turn, in a turn for each read and write, with every read
+/// done ahead.
 fn check(steps: &[(&str, &str)]) {
+    for turn in [None, Some(70), Some(1)] {
+        check_in_turns(turn, steps);
+    }
+}
+
+fn check_in_turns(turn: Option<u64>, steps: &[(&str, &str)]) {
     let mut memory = Memory::default();
+    memory.turn = turn;
     for text in [
         "CREATE TABLE t (id INT PRIMARY KEY, n INT, u INT UNIQUE)",
         "CREATE TABLE log (id INT PRIMARY KEY, what STRING, n INT)",
@@ -12,7 +21,7 @@ fn check(steps: &[(&str, &str)]) {
         assert_eq!(memory.run(text), "defined", "{text}");
     }
     for (text, expected) in steps {
-        assert_eq!(&memory.run(text), expected, "{text}");
+        assert_eq!(&memory.run(text), expected, "{text} (turns of {turn:?})");
     }
 }
 
