@@ -23,7 +23,7 @@ const CHECK_FAILED: ErrorCode = ErrorCode(196);
 const KEY_UPDATED: ErrorCode = ErrorCode(94);
 
 /// What a write counts for: it takes some microseconds, as this many steps do.
-pub(crate) const WRITE_STEPS: u64 = 64;
+pub(crate) const WRITE_STEPS: u64 = 128;
 
 /// A bound change.
 pub(crate) struct Changing {

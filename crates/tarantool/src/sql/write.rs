@@ -125,6 +125,12 @@ pub(crate) struct Change {
 }
 
 impl Change {
+    /// Whether others wait for it: it has met so many conflicts.
+    fn is_urgent(&self) -> bool {
+        const ROUNDS_WITHOUT_WAITING: u32 = 3;
+        self.rounds >= ROUNDS_WITHOUT_WAITING
+    }
+
     /// Ends it without a trace.
     pub(super) fn roll_back(self, scratch: &mut Scratch) {
         self.transaction.roll_back(scratch);
@@ -237,7 +243,9 @@ impl Running<'_, '_> {
         if self.is_in_transaction() {
             return self.change_in_stream(prepared, values);
         }
-        self.check_stillness(target)?;
+        if !self.session.sql_change.as_ref().is_some_and(|change| change.is_urgent()) {
+            self.check_stillness(target)?;
+        }
         if self.session.sql_change.is_none() && !prepared.is_stepwise() {
             match self.change_under_locks(prepared, target, &values)? {
                 Tried::Done(done) => return Ok(done),
@@ -433,8 +441,11 @@ impl Running<'_, '_> {
             Some(steps) => steps,
             None => self.begin_on_copies(change, prepared, values)?,
         };
-        let done = self.write_slice(steps, Some(&mut change.transaction))?;
-        self.keep_done(change, done)
+        let done = self.write_slice(steps, Some(&mut change.transaction));
+        if change.is_urgent() {
+            change.transaction.keep_still(&self.thread.node.keyspace, self.thread.now_ms);
+        }
+        self.keep_done(change, done?)
     }
 
     fn begin_on_copies(

@@ -454,3 +454,57 @@ fn triggers_are_durable_and_part_of_their_statement() {
     assert_eq!(must(&mut admin, "SELECT count(*) FROM log"), [array(&[int(2)])]);
     server.kill().expect("killed");
 }
+
+#[test]
+fn a_change_of_many_rows_lets_others_pass_and_is_whole() {
+    let mut node = Node::new("none");
+    node.io_threads = 1;
+    let mut server = node.start();
+    let mut admin = node.admin();
+    fill(&mut admin, "t", 3_000);
+    must(&mut admin, "CREATE TABLE log (id INT PRIMARY KEY)");
+    let mut other = node.admin();
+    let mut others_see = |admin: &mut Iproto, text: &str| {
+        admin.tell(&request(text));
+        let mut seen = Vec::new();
+        let steps = admin.steps_meanwhile(|_| {
+            let found = must(&mut other, "SELECT n FROM t WHERE id IN (1, 3000) ORDER BY id");
+            seen.push(found);
+        });
+        // All or nothing of it.
+        for found in seen {
+            let is_whole = found == [array(&[int(1)]), array(&[int(3_000)])]
+                || found == [array(&[int(10_001)]), array(&[int(13_000)])];
+            assert!(is_whole, "{found:?}");
+        }
+        admin.receive().expect("the server answers").map(|_| steps)
+    };
+    let update = "UPDATE t SET n = id + 10000";
+    let plain = others_see(&mut admin, update).expect("it is done");
+    assert!(plain >= 10, "{plain} others meanwhile");
+    must(&mut admin, "UPDATE t SET n = id");
+    must(
+        &mut admin,
+        "CREATE TRIGGER a AFTER UPDATE ON t FOR EACH ROW BEGIN INSERT INTO log VALUES (new.n); END",
+    );
+    let fired = others_see(&mut admin, update).expect("it is done");
+    assert!(fired >= 10, "{fired} others meanwhile");
+    assert_eq!(must(&mut admin, "SELECT count(*) FROM log"), [array(&[int(3_000)])]);
+    // The last row's trigger fails, and takes 2,999 with it.
+    must(&mut admin, "DELETE FROM log WHERE id <> 13000");
+    let refused = others_see(&mut admin, update).expect_err("13000 is there");
+    assert_eq!(refused.0, 3);
+    assert_eq!(must(&mut admin, "SELECT count(*) FROM log"), [array(&[int(1)])]);
+    // A trigger whose query takes long reads on another thread.
+    must(&mut admin, "DROP TRIGGER a");
+    must(
+        &mut admin,
+        "CREATE TRIGGER a AFTER UPDATE ON t FOR EACH ROW BEGIN \
+         INSERT INTO log SELECT count(*) FROM t AS a, t AS b WHERE a.n = b.n + new.n; END",
+    );
+    let read = others_see(&mut admin, "UPDATE t SET n = n WHERE id = 1").expect("it is done");
+    assert!(read >= 10, "{read} others meanwhile");
+    // No n is 10,001 more than another.
+    assert_eq!(must(&mut admin, "SELECT id FROM log ORDER BY id LIMIT 1"), [array(&[int(0)])]);
+    server.kill().expect("killed");
+}
