@@ -7,8 +7,8 @@ from iproto import BEGIN, ROLLBACK, Iproto, packet
 EXECUTE, SQL_TEXT = 11, 0x40
 ROWS = 20_000
 SECONDS = 6
-# An idle server's p99.9 on a busy machine is 1 ms.
-OTHER_MS = 5
+# On a busy machine an idle server's p99.9 is up to 10 ms.
+OTHER_MS = 15
 RIGHT = "p99.9 of another client's PING at most %d ms, and all of every statement or nothing of it" % OTHER_MS
 NUMBERS = "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < %d) " % ROWS
 
