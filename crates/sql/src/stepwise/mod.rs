@@ -236,12 +236,17 @@ impl Stepping {
         }
     }
 
-    /// RAISE(IGNORE) leaves one row alone: that whose triggers run.
+    /// RAISE(IGNORE) leaves one row alone: that whose triggers run, be it one that REPLACE takes away.
     fn leave_row(&mut self, stop: Stop) -> Result<(), Stop> {
         while let Some(frame) = self.frames.pop() {
             self.ended(&frame);
-            if matches!(frame, Frame::Row(_)) {
-                return Ok(());
+            match (&frame, self.frames.last_mut()) {
+                (Frame::Row(_), _) => return Ok(()),
+                (Frame::Fire(firing, _), Some(Frame::Row(row))) if firing.is_of_replaced => {
+                    row.other_stays();
+                    return Ok(());
+                }
+                _ => {}
             }
         }
         Err(stop)

@@ -42,6 +42,14 @@ impl RowFrame {
         RowFrame { of, work, phase: Phase::First, rows, change: None }
     }
 
+    /// The row that was to leave stays: then this one is a duplicate. It may have left already.
+    pub(super) fn other_stays(&mut self) {
+        if let Phase::Leaves(at, ..) = self.phase {
+            self.phase = Phase::Room(at + 1);
+            self.of.policy = OnConflict::Abort;
+        }
+    }
+
     fn firing(&self, timing: Timing) -> Firing {
         let rows = Arc::new(self.rows.clone());
         let Of { at, policy, .. } = self.of;

@@ -151,3 +151,22 @@ fn replaced_rows_fire_delete_triggers() {
         ("SELECT id FROM t", "1 | 3"),
     ]);
 }
+
+#[test]
+fn ignore_in_a_trigger_of_a_replaced_row_keeps_that_row() {
+    let ignore = "FOR EACH ROW WHEN old.n = 5 BEGIN SELECT RAISE(IGNORE); END";
+    check(&[
+        ("INSERT INTO t VALUES (1, 5, 1), (2, 6, 2)", "changed 2"),
+        (&format!("CREATE TRIGGER a BEFORE DELETE ON t {ignore}"), "defined"),
+        (
+            "REPLACE INTO t VALUES (1, 7, 1)",
+            "3 Duplicate key exists in unique index 'pk_unnamed_T_1' in space 'T'",
+        ),
+        ("REPLACE INTO t VALUES (2, 7, 2)", "changed 2"),
+        ("DROP TRIGGER a", "defined"),
+        (&format!("CREATE TRIGGER a AFTER DELETE ON t {ignore}"), "defined"),
+        // It has left already.
+        ("REPLACE INTO t VALUES (1, 8, 1)", "changed 2"),
+        ("SELECT * FROM t", "1 8 1 | 2 7 2"),
+    ]);
+}
