@@ -368,6 +368,47 @@ fn a_failed_statement_of_a_transaction_leaves_nothing() {
     server.kill().expect("killed");
 }
 
+#[test]
+fn or_fail_keeps_what_came_before_and_or_rollback_ends_the_transaction() {
+    let node = Node::new("fsync");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    fill(&mut admin, "t", 3);
+    let kept = |client: &mut Iproto| {
+        let rows = must(client, "SELECT id FROM t WHERE id > 9");
+        must(client, "DELETE FROM t WHERE id > 9");
+        rows
+    };
+    let fail = |client: &mut Iproto, how: &str| {
+        let insert = format!("INSERT OR {how} INTO t VALUES (10, 1), (1, 1), (11, 1)");
+        execute(client, &insert).expect_err("1 is there").0
+    };
+    assert_eq!(fail(&mut admin, "FAIL"), 3);
+    assert_eq!(kept(&mut admin), [array(&[int(10)])]);
+    assert_eq!(fail(&mut admin, "ABORT"), 3);
+    assert_eq!(kept(&mut admin).len(), 0);
+    admin.stream_id = 1;
+    must(&mut admin, "START TRANSACTION");
+    assert_eq!(fail(&mut admin, "FAIL"), 3);
+    assert_eq!(kept(&mut admin), [array(&[int(10)])]);
+    must(&mut admin, "DELETE FROM t WHERE id = 2");
+    assert_eq!(fail(&mut admin, "ROLLBACK"), 3);
+    assert!(execute(&mut admin, "COMMIT").is_err(), "no transaction is left");
+    admin.stream_id = 0;
+    assert_eq!(must(&mut admin, "SELECT count(*) FROM t"), [array(&[int(3)])]);
+    // Row by row, in a transaction of its own; it is there after a start.
+    must(
+        &mut admin,
+        "CREATE TRIGGER a AFTER INSERT ON t FOR EACH ROW BEGIN UPDATE t SET n = 5 WHERE id = new.id; END",
+    );
+    assert_eq!(fail(&mut admin, "FAIL"), 3);
+    server.kill().expect("killed");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    assert_eq!(must(&mut admin, "SELECT * FROM t WHERE id > 9"), [array(&[int(10), int(5)])]);
+    server.kill().expect("killed");
+}
+
 fn replace(tuple: &[u8]) -> Request<'_> {
     Request::Replace(Put { space: SpaceRef::Id(FIRST), tuple })
 }
