@@ -245,8 +245,9 @@ impl Binder<'_> {
             Binary::Concat => {
                 let collation = collation_of(a_of, b_of)?;
                 let is_explicit = a_of.is_explicit || b_of.is_explicit;
-                // A column's collation is not that of a text that it is a part of.
-                let collation = if is_explicit { collation } else { 0 };
+                // A column's collation is that of a text of which all parts have it.
+                let is_shared = is_explicit || a_of.collation == b_of.collation;
+                let collation = if is_shared { collation } else { 0 };
                 let of = Static { kind: FieldType::String, collation, is_explicit };
                 (Ex::Concat(a, b), of)
             }
