@@ -197,11 +197,15 @@ impl Binder<'_> {
         name: &str,
         up: usize,
     ) -> Option<Result<Typed, Error>> {
-        if table.is_some() || up > 0 {
+        if table.is_some() {
             return None;
         }
-        let aliases = &self.scopes.last()?.aliases;
+        let aliases = &self.scopes[..self.scopes.len() - up].last()?.aliases;
         let (_, expr) = aliases.iter().find(|(alias, _)| alias == name)?;
+        // In a subquery, the columns of others would be looked up among its own.
+        if up > 0 && !matches!(expr, Expr::Literal(_)) {
+            return None;
+        }
         let expr = expr.clone();
         // It does not name itself.
         let aliases = std::mem::take(&mut self.scope().aliases);
