@@ -63,11 +63,18 @@ local function connect()
     assert(request(7, 0, {[0x23] = 'admin', [0x21] = {'chap-sha1', scramble}}) == 0)
 end
 local names = {[0] = 'name', 'type', 'collation', 'is_nullable', 'is_autoincrement', 'span'}
+-- A tuple, unless that would make an integer of a large double.
+local function row_of(row)
+    for i = 1, #row do
+        if type(row[i]) == 'number' and math.abs(row[i]) >= 2^53 then return row end
+    end
+    return box.tuple.new(row)
+end
 local function result(body)
     local info = body[0x42]
     if info ~= nil then return {row_count = info[0], autoincrement_ids = info[1]} end
     local rows, metadata = {}, {}
-    for i, row in ipairs(body[0x30]) do rows[i] = box.tuple.new(row) end
+    for i, row in ipairs(body[0x30]) do rows[i] = row_of(row) end
     for i, column in ipairs(body[0x32]) do
         metadata[i] = {}
         for key, value in pairs(column) do metadata[i][names[key]] = value end

@@ -22,6 +22,9 @@ const CHECK_FAILED: ErrorCode = ErrorCode(196);
 /// `ER_CANT_UPDATE_PRIMARY_KEY`.
 const KEY_UPDATED: ErrorCode = ErrorCode(94);
 
+/// What a write counts for: it takes some microseconds, as this many steps do.
+pub(crate) const WRITE_STEPS: u64 = 128;
+
 /// A bound change.
 pub(crate) struct Changing {
     pub(crate) table: Arc<Table>,
@@ -105,7 +108,9 @@ pub struct Done {
 pub struct Changes {
     table: Arc<Table>,
     on_conflict: OnConflict,
-    rows: Vec<Change>,
+    /// Those that are not written yet.
+    rows: std::vec::IntoIter<Change>,
+    done: Done,
 }
 
 #[derive(Debug)]
@@ -353,7 +358,8 @@ impl Changing {
     }
 
     pub(crate) fn made(&self, on_conflict: OnConflict, rows: Vec<Change>) -> Changes {
-        Changes { table: Arc::clone(&self.table), on_conflict, rows }
+        let (table, rows) = (Arc::clone(&self.table), rows.into_iter());
+        Changes { table, on_conflict, rows, done: Done::default() }
     }
 
     /// Visits the tuples that a query finds.
@@ -517,12 +523,12 @@ impl Changes {
 
     /// Whether nothing is to be changed.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.rows.as_slice().is_empty()
     }
 
     /// Whether there is one write at most.
     pub fn write_once(&self) -> bool {
-        let is_one = match &self.rows[..] {
+        let is_one = match self.rows.as_slice() {
             [] => true,
             [Change::Update(key, _, new)] => !self.moves(key, new),
             rows => rows.len() == 1,
@@ -535,12 +541,32 @@ impl Changes {
     ///
     /// # Errors
     /// Those of the writer, in Tarantool 2.6's words.
-    pub fn apply(self, writer: &mut dyn Writer) -> Result<Done, Stop> {
-        let mut done = Done::default();
-        for change in &self.rows {
-            self.apply_row(change, writer, &mut done)?;
+    pub fn apply(mut self, writer: &mut dyn Writer) -> Result<Done, Stop> {
+        Ok(self.apply_some(u64::MAX, writer)?.unwrap_or_default())
+    }
+
+    /// Writes some of the changes, for so many steps, and at least one. Returns what all have done
+    /// once all are written.
+    ///
+    /// # Errors
+    /// As [`Changes::apply`].
+    pub fn apply_some(
+        &mut self,
+        steps: u64,
+        writer: &mut dyn Writer,
+    ) -> Result<Option<Done>, Stop> {
+        let mut left = (steps / WRITE_STEPS).max(1);
+        while let Some(change) = self.rows.next() {
+            let mut done = std::mem::take(&mut self.done);
+            let applied = self.apply_row(&change, writer, &mut done);
+            self.done = done;
+            applied?;
+            left -= 1;
+            if left == 0 && !self.is_empty() {
+                return Ok(None);
+            }
         }
-        Ok(done)
+        Ok(Some(std::mem::take(&mut self.done)))
     }
 
     /// Writes one change. Returns what was written; nothing, if a conflict was ignored.

@@ -93,7 +93,9 @@ stored as they are; they have no literals, casts or arithmetic.
 - **Checks** are the option `sql_checks` of the space, not tuples of `_ck_constraint`, and hold for every writer. What is
   not the same each time (`RANDOM`, `ROW_COUNT`) and `COLLATE` are refused in them.
 - **Triggers** are the option `sql_triggers` of the space, not tuples of `_trigger`. Changes by SQL fire them, other
-  requests do not, as in Tarantool. A statement that fires triggers runs row by row and may take 25,000 steps.
+  requests do not, as in Tarantool. A statement that fires triggers runs row by row.
+- **Negative zero** (`-1 / 6`), whose remainders are wrong in 2.6.0, is 0.
+- **`OR IGNORE`** leaves the row alone that breaks a check; 2.6.0 leaves some of those behind it alone as well.
 - **`DESC` in an index** changes nothing: an index is read in both directions.
 - **`EXPLAIN`** shows the plan only; there is no bytecode.
 - **Defaults** hold for `INSERT` of SQL, and not for other requests; a field's own `default` holds for all.
@@ -106,7 +108,8 @@ stored as they are; they have no literals, casts or arithmetic.
 - **Limits**: 64 MiB of rows, groups and hashes of a statement, 2,000 columns, 64 tables, 30 compounds, 65,000
   parameters, a depth of 200 of an expression and of 100 of what is in parentheses.
 - **Long statements** run on a thread of their own, over copies that share memory with the spaces, eight at a time; others
-  are served meanwhile. A change that takes long is a transaction of its own: after a conflict it runs again, 20 times.
+  are served meanwhile. A change that takes long is a transaction of its own, written in slices and shown at once: after a
+  conflict it runs again, 20 times; after three, others who would write its spaces wait for it.
   If the client leaves, or closes its side of the connection, the statement ends.
 ";
 

@@ -9,11 +9,14 @@ use crate::definition::{
 };
 use crate::error::{self, Error};
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
+use ladon_space::FieldType;
 use ladon_system_spaces::{INDEX, SPACE};
 use std::sync::Arc;
 
 /// The option with a table's checks.
 const CHECKS: &str = "sql_checks";
+/// `ER_CREATE_FK_CONSTRAINT`, by its number in 2.6.0.
+const FOREIGN_KEY_REFUSED: ladon_space::ErrorCode = ladon_space::ErrorCode(167);
 /// The option with a table's foreign keys.
 const FOREIGN_KEYS: &str = "foreign_key";
 
@@ -52,7 +55,7 @@ fn foreign_key(
 ) -> Result<(), Error> {
     let refused = |why: &str| {
         let message = format!("Failed to create foreign key constraint '{name}': {why}");
-        error::make(ladon_space::ErrorCode(173), message)
+        error::make(FOREIGN_KEY_REFUSED, message)
     };
     let is_own = key.parent == table.name;
     let parent = if is_own { None } else { Some(existing(schema, &key.parent)?) };
@@ -101,10 +104,32 @@ fn foreign_key(
         let foreign_at = found.ok_or_else(|| {
             refused(&format!("foreign key refers to nonexistent field {foreign}"))
         })?;
+        let (kind, collation) = match &parent {
+            None => (fields[foreign_at].kind, fields[foreign_at].collation),
+            Some(parent) => (parent.columns[foreign_at].kind, parent.columns[foreign_at].collation),
+        };
+        if !holds(kind, fields[local_at].kind) {
+            return Err(refused("field type mismatch"));
+        }
+        if collation != fields[local_at].collation {
+            return Err(refused("field collation mismatch"));
+        }
         write::uint(options, local_at as u64);
         write::uint(options, foreign_at as u64);
     }
     Ok(())
+}
+
+/// Whether all values of a type are of another one as well.
+fn holds(wide: FieldType, narrow: FieldType) -> bool {
+    use FieldType::{Any, Array, Decimal, Double, Integer, Map, Number, Scalar, Unsigned};
+    match (wide, narrow) {
+        _ if wide == narrow => true,
+        (Any, _) | (Number, Integer | Unsigned | Double | Decimal) | (Integer, Unsigned) => true,
+        (Scalar, Any | Array | Map) => false,
+        (Scalar, _) => true,
+        _ => false,
+    }
 }
 
 /// Appends the option of a table's checks to its others, if it has some.

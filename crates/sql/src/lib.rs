@@ -47,4 +47,5 @@ pub use definition::{Definition, Definitions, Schema};
 pub use error::{Error, Then};
 pub use prepared::{Action, Definable, OutputColumn, Prepared, Session, is_interrupted, prepare};
 pub use run::{Budget, Spaces};
+pub use stepwise::{Stepping, Turn};
 pub use value::Value;

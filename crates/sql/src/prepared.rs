@@ -3,13 +3,12 @@
 use crate::ast::{self, Statement};
 use crate::bind::Binder;
 use crate::catalog::Catalog;
-use crate::changes::{self, Changes, Changing, Done, Stop, Writer};
+use crate::changes::{self, Changes, Changing};
 use crate::error::{self, Error};
 use crate::explain;
 use crate::functions::Around;
 use crate::parser;
 use crate::run::{self, Budget, Run, Spaces};
-use crate::stepwise::Stepwise;
 use crate::tree::{Access, Output, Query};
 use crate::triggers::Program;
 use crate::value::Value;
@@ -46,7 +45,7 @@ pub(crate) enum Kind {
 pub enum Action<'p> {
     /// [`Prepared::write_rows`].
     Rows,
-    /// [`Prepared::changes`], of the rows of this space; [`Prepared::change_stepwise`], if it
+    /// [`Prepared::changes`], of the rows of this space; a [`crate::Stepping`], if it
     /// [is so](Prepared::is_stepwise).
     Changes(u32),
     /// [`crate::Definitions`] of it.
@@ -88,7 +87,7 @@ pub struct Prepared {
     parameters: Vec<Option<String>>,
     columns: Vec<OutputColumn>,
     spaces: Vec<u32>,
-    programs: Vec<Program>,
+    pub(crate) programs: Vec<Program>,
     pub(crate) places: usize,
 }
 
@@ -274,40 +273,6 @@ impl Prepared {
     /// Whether rows have to be changed one by one, because they fire triggers.
     pub fn is_stepwise(&self) -> bool {
         matches!(&self.kind, Kind::Changes(changing) if changing.is_stepwise())
-    }
-
-    /// Changes rows one by one, with the triggers that they fire.
-    ///
-    /// # Errors
-    /// Those of the statement, its triggers, the writer and the budget; what was written is taken
-    /// back, kept or taken back with the whole transaction, as the error says.
-    pub fn change_stepwise(
-        &self,
-        parameters: &[Value],
-        session: Session,
-        budget: &Budget,
-        writer: &mut dyn Writer,
-    ) -> Result<Done, Stop> {
-        let Kind::Changes(changing) = &self.kind else {
-            return Err(error::execute("the statement changes no rows").into());
-        };
-        let Session { row_count, random, runs_triggers_once } = session;
-        let around = Around { collation: 0, row_count, random };
-        let is_recursive = !runs_triggers_once;
-        let (programs, places) = (&self.programs[..], self.places);
-        let (depth, active) = (0, Vec::new());
-        let mut stepwise = Stepwise {
-            programs,
-            parameters,
-            around,
-            budget,
-            places,
-            writer,
-            depth,
-            is_recursive,
-            active,
-        };
-        stepwise.change(changing, None, changing.on_conflict)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::access::{Access, Rights};
 use crate::error;
 use crate::preparation::Preparing;
 use crate::program::Asked;
-use crate::sql::{Aside, Change, State};
+use crate::sql::{Aside, Change, State, Steps};
 use crate::transactions::Transactions;
 use ladon_engine::{GUEST, Scratch, Stated};
 use ladon_iproto::greeting::{self, SALT_BYTES};
@@ -66,6 +66,8 @@ pub struct Session {
     pub(crate) sql_aside: Option<Aside>,
     /// The transaction of the statement that runs, if it takes long.
     pub(crate) sql_change: Option<Box<Change>>,
+    /// What that statement, or one in a stream, has still to write.
+    pub(crate) sql_steps: Option<Box<Steps>>,
     info: Arc<ClientInfo>,
 }
 
@@ -104,6 +106,7 @@ impl Session {
             sql: State::default(),
             sql_aside: None,
             sql_change: None,
+            sql_steps: None,
             info,
         }
     }
@@ -127,6 +130,7 @@ impl Session {
         std::mem::swap(&mut self.awaited, &mut unfinished.awaited);
         std::mem::swap(&mut self.sql_aside, &mut unfinished.sql_aside);
         std::mem::swap(&mut self.sql_change, &mut unfinished.sql_change);
+        std::mem::swap(&mut self.sql_steps, &mut unfinished.sql_steps);
     }
 
     /// Whether the request that runs next has left something to be exchanged.
@@ -136,6 +140,7 @@ impl Session {
             || self.awaited.is_some()
             || self.sql_aside.is_some()
             || self.sql_change.is_some()
+            || self.sql_steps.is_some()
     }
 
     /// The node's data was exchanged for other data.
@@ -299,12 +304,16 @@ pub struct Unfinished {
     awaited: Option<Arc<Asked>>,
     sql_aside: Option<Aside>,
     sql_change: Option<Box<Change>>,
+    sql_steps: Option<Box<Steps>>,
 }
 
 impl Unfinished {
     /// Whether there is something.
     pub fn is_some(&self) -> bool {
-        self.preparing.is_some() || self.sql_aside.is_some() || self.sql_change.is_some()
+        self.preparing.is_some()
+            || self.sql_aside.is_some()
+            || self.sql_change.is_some()
+            || self.sql_steps.is_some()
     }
 
     /// Whether the program has answered what it was asked for.

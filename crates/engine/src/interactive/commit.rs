@@ -339,6 +339,13 @@ impl Interactive {
         tx.commit_adopted(record, append)
     }
 
+    /// Asks who would change what it has touched to wait a moment, from now on and at its commit:
+    /// its work has been in vain before.
+    pub fn keep_still(&mut self, keyspace: &Keyspace, now_ms: u64) {
+        self.is_urgent = true;
+        self.ask_writers_to_wait(&keyspace.spaces.catalog(), now_ms);
+    }
+
     fn ask_writers_to_wait(&self, catalog: &Catalog, now_ms: u64) {
         let cells = self.touched.keys().filter_map(|id| catalog.get(*id));
         cells.for_each(|cell| cell.keep_still(now_ms));

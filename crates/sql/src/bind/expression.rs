@@ -197,11 +197,15 @@ impl Binder<'_> {
         name: &str,
         up: usize,
     ) -> Option<Result<Typed, Error>> {
-        if table.is_some() || up > 0 {
+        if table.is_some() {
             return None;
         }
-        let aliases = &self.scopes.last()?.aliases;
+        let aliases = &self.scopes[..self.scopes.len() - up].last()?.aliases;
         let (_, expr) = aliases.iter().find(|(alias, _)| alias == name)?;
+        // In a subquery, the columns of others would be looked up among its own.
+        if up > 0 && !matches!(expr, Expr::Literal(_)) {
+            return None;
+        }
         let expr = expr.clone();
         // It does not name itself.
         let aliases = std::mem::take(&mut self.scope().aliases);
@@ -245,6 +249,9 @@ impl Binder<'_> {
             Binary::Concat => {
                 let collation = collation_of(a_of, b_of)?;
                 let is_explicit = a_of.is_explicit || b_of.is_explicit;
+                // A column's collation is that of a text of which all parts have it.
+                let is_shared = is_explicit || a_of.collation == b_of.collation;
+                let collation = if is_shared { collation } else { 0 };
                 let of = Static { kind: FieldType::String, collation, is_explicit };
                 (Ex::Concat(a, b), of)
             }
@@ -277,12 +284,22 @@ impl Binder<'_> {
         Ok(boolean(Ex::CompareRows(op, pairs)))
     }
 
+    /// A value that is computed once for several comparisons: in 2.6, only a column's own collation
+    /// and one that was written are not forgotten.
+    fn once(&mut self, expr: &Expr) -> Result<Typed, Error> {
+        let (ex, mut of) = self.expr(expr)?;
+        if !of.is_explicit && !matches!(expr, Expr::Column(..)) {
+            of.collation = 0;
+        }
+        Ok((ex, of))
+    }
+
     fn between(
         &mut self,
         [value, low, high]: &[Expr; 3],
         is_negated: bool,
     ) -> Result<Typed, Error> {
-        let (value, of) = self.expr(value)?;
+        let (value, of) = self.once(value)?;
         let (low, low_of) = self.expr(low)?;
         let (high, high_of) = self.expr(high)?;
         let at_least = Ex::Compare(
@@ -344,7 +361,7 @@ impl Binder<'_> {
         branches: &[(Expr, Expr)],
         otherwise: Option<&Expr>,
     ) -> Result<Typed, Error> {
-        let operand = operand.map(|expr| self.expr(expr)).transpose()?;
+        let operand = operand.map(|expr| self.once(expr)).transpose()?;
         let mut kinds = Vec::new();
         let mut bound = Vec::new();
         for (condition, result) in branches {

@@ -248,14 +248,14 @@ impl Parser<'_> {
         let token = self.token();
         let digits = text_of(self.bytes_of(token));
         let parsed = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-            Some(hex) if hex.len() > HEX_DIGITS_MAX => {
+            Some(hex) if hex.trim_start_matches('0').len() > HEX_DIGITS_MAX => {
                 let message = format!(
                     "Hex literal {digits} length {} exceeds the supported limit ({HEX_DIGITS_MAX})",
                     hex.len()
                 );
                 return Err(error::make(error::HEX_LITERAL_MAX, message));
             }
-            Some(hex) => i128::from_str_radix(hex, 16),
+            Some(hex) => i128::from_str_radix(&format!("0{}", hex.trim_start_matches('0')), 16),
             None => digits.parse(),
         };
         let sign = if is_negative { -1 } else { 1 };

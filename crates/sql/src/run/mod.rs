@@ -28,10 +28,10 @@ use ladon_space::{Space, Tuple};
 pub(crate) use seen::Seen;
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A row of a result.
-pub(crate) type Row = Rc<[Value]>;
+pub(crate) type Row = Arc<[Value]>;
 
 /// The spaces that a statement reads: copies, or locked ones.
 #[derive(Clone, Default)]

@@ -3,8 +3,8 @@
 use ladon_msgpack::{self as msgpack, write};
 use ladon_space::{BoxError, Collation, IndexDef, Space, SpaceDef, Statement, Tuple, Written};
 use ladon_sql::{
-    Action, Budget, Catalog, Definition, Prepared, Schema, Session, Spaces, Table, Value, Writer,
-    check_definition, prepare, triggers_of, tuple_checks, view_of,
+    Action, Budget, Catalog, Definition, Done, Prepared, Schema, Session, Spaces, Stepping, Stop,
+    Table, Turn, Value, Writer, check_definition, prepare, triggers_of, tuple_checks, view_of,
 };
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ struct Held {
 #[derive(Default)]
 pub(crate) struct Memory {
     spaces: Vec<Held>,
+    /// Steps of a turn of a statement with triggers, if it is not to run in one.
+    pub(crate) turn: Option<u64>,
 }
 
 impl Catalog for Memory {
@@ -108,7 +110,7 @@ impl Memory {
 
     pub(crate) fn run_with(&mut self, text: &[u8], values: &[Value]) -> String {
         let prepared = match prepare(text, self) {
-            Ok(prepared) => prepared,
+            Ok(prepared) => Arc::new(prepared),
             Err(error) => return format!("{} {}", error.code.0, error.message),
         };
         match self.run_prepared(&prepared, values) {
@@ -117,7 +119,34 @@ impl Memory {
         }
     }
 
-    fn run_prepared(&mut self, prepared: &Prepared, values: &[Value]) -> Result<String, BoxError> {
+    /// Runs a statement with triggers turn by turn.
+    fn change_stepwise(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        values: &[Value],
+        session: Session,
+    ) -> Result<Done, Stop> {
+        let budget = || Budget::new(STEPS_MAX, BYTES_MAX, Box::new(|| None));
+        let mut stepping = Stepping::new(Arc::clone(prepared), values, session, BYTES_MAX)?;
+        let steps = self.turn.unwrap_or(STEPS_MAX);
+        for _ in 0..STEPS_MAX / steps * 8 {
+            match stepping.go_on(steps, self)? {
+                Turn::Done(done) => return Ok(done),
+                Turn::GoesOn => {}
+                Turn::Reads(ids) => {
+                    let copies: Vec<Space> = ids.iter().map(|id| self.space(*id).clone()).collect();
+                    stepping.read_ahead(&copies, &budget());
+                }
+            }
+        }
+        Err(BoxError::new(ladon_space::ErrorCode(0), "too many turns").into())
+    }
+
+    fn run_prepared(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        values: &[Value],
+    ) -> Result<String, BoxError> {
         let budget = Budget::new(STEPS_MAX, BYTES_MAX, Box::new(|| None));
         let session = Session { random: 7, ..Session::default() };
         match prepared.action() {
@@ -129,7 +158,7 @@ impl Memory {
                 Ok(shown(count, &out))
             }
             Action::Changes(_) if prepared.is_stepwise() => {
-                let done = prepared.change_stepwise(values, session, &budget, self);
+                let done = self.change_stepwise(prepared, values, session);
                 done.map(|done| format!("changed {}", done.count)).map_err(|stop| stop.error)
             }
             Action::Changes(_) => {

@@ -130,3 +130,16 @@ fn statements_are_bounded() {
     let parameters = format!("SELECT 1 IN ({}?)", "?,".repeat(70_000));
     assert!(memory.run(&parameters).starts_with("158 "), "{}", memory.run(&parameters));
 }
+
+#[test]
+fn a_constant_result_is_seen_by_its_name_in_subqueries() {
+    let mut memory = Memory::default();
+    for (text, expected) in [
+        ("SELECT 123 AS x ORDER BY (SELECT x ORDER BY 1)", "123"),
+        ("SELECT 2 AS x WHERE (SELECT x AS y WHERE 3 > y) <> 0", "2"),
+        ("SELECT 2 AS x WHERE (SELECT x FROM (SELECT 0 AS x)) <> 0", ""),
+        ("SELECT 0x0000000000000000000000ff", "255"),
+    ] {
+        assert_eq!(memory.run(text), expected, "{text}");
+    }
+}

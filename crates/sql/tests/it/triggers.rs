@@ -2,8 +2,17 @@
 
 use crate::memory::Memory;
 
+/// Checks what statements answer: in one turn, in a turn for each read and write, with every read
+/// done ahead.
 fn check(steps: &[(&str, &str)]) {
+    for turn in [None, Some(70), Some(1)] {
+        check_in_turns(turn, steps);
+    }
+}
+
+fn check_in_turns(turn: Option<u64>, steps: &[(&str, &str)]) {
     let mut memory = Memory::default();
+    memory.turn = turn;
     for text in [
         "CREATE TABLE t (id INT PRIMARY KEY, n INT, u INT UNIQUE)",
         "CREATE TABLE log (id INT PRIMARY KEY, what STRING, n INT)",
@@ -12,7 +21,7 @@ fn check(steps: &[(&str, &str)]) {
         assert_eq!(memory.run(text), "defined", "{text}");
     }
     for (text, expected) in steps {
-        assert_eq!(&memory.run(text), expected, "{text}");
+        assert_eq!(&memory.run(text), expected, "{text} (turns of {turn:?})");
     }
 }
 
@@ -140,5 +149,24 @@ fn replaced_rows_fire_delete_triggers() {
         ("INSERT OR REPLACE INTO t VALUES (3, 3, 2)", "changed 2"),
         ("SELECT id FROM log", "2"),
         ("SELECT id FROM t", "1 | 3"),
+    ]);
+}
+
+#[test]
+fn ignore_in_a_trigger_of_a_replaced_row_keeps_that_row() {
+    let ignore = "FOR EACH ROW WHEN old.n = 5 BEGIN SELECT RAISE(IGNORE); END";
+    check(&[
+        ("INSERT INTO t VALUES (1, 5, 1), (2, 6, 2)", "changed 2"),
+        (&format!("CREATE TRIGGER a BEFORE DELETE ON t {ignore}"), "defined"),
+        (
+            "REPLACE INTO t VALUES (1, 7, 1)",
+            "3 Duplicate key exists in unique index 'pk_unnamed_T_1' in space 'T'",
+        ),
+        ("REPLACE INTO t VALUES (2, 7, 2)", "changed 2"),
+        ("DROP TRIGGER a", "defined"),
+        (&format!("CREATE TRIGGER a AFTER DELETE ON t {ignore}"), "defined"),
+        // It has left already.
+        ("REPLACE INTO t VALUES (1, 8, 1)", "changed 2"),
+        ("SELECT * FROM t", "1 8 1 | 2 7 2"),
     ]);
 }

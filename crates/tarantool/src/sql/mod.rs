@@ -5,6 +5,7 @@
 //!      --> read.rs   a SELECT: of one space under its lock if it is short, else of copies;
 //!                    long ones on a thread of their own (aside.rs)
 //!      --> write.rs  changes: computed and written under the locks, or in a transaction on copies
+//!                    (steps.rs: in slices)
 //!      --> define.rs tuples of the system spaces
 //! ```
 
@@ -16,10 +17,12 @@ mod read;
 mod reply;
 mod savepoint;
 mod state;
+mod steps;
 mod write;
 
 pub(crate) use aside::Aside;
 pub(crate) use state::State;
+pub(crate) use steps::Steps;
 pub(crate) use write::Change;
 
 use crate::error;
@@ -37,11 +40,22 @@ impl Running<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
         let plan = match execute.statement {
-            Statement::Text(text) => self.plan(text)?,
-            Statement::Id(id) => self.plan_of(id)?,
+            Statement::Text(text) => self.plan(text),
+            Statement::Id(id) => self.plan_of(id),
         };
+        let plan = plan.inspect_err(|_| self.forget_long())?;
         let values = binds::values(execute.bind, plan.prepared.parameters())?;
         self.run_sql(&plan, values, out)
+    }
+
+    /// Ends what the statement has begun: nobody waits for it, or its tables are gone.
+    fn forget_long(&mut self) {
+        // Its thread ends.
+        self.session.sql_aside = None;
+        self.session.sql_steps = None;
+        if let Some(change) = self.session.sql_change.take() {
+            change.roll_back(self.thread.scratch);
+        }
     }
 
     /// PREPARE: of a text, a number by which the session may ask for it; of a number, its end.
@@ -65,13 +79,11 @@ impl Running<'_, '_> {
     }
 
     fn run_sql(&mut self, plan: &Plan, values: Values, out: &mut Vec<u8>) -> Result<(), Ended> {
-        let is_long = self.session.sql_aside.is_some() || self.session.sql_change.is_some();
+        let is_long = self.session.sql_aside.is_some()
+            || self.session.sql_change.is_some()
+            || self.session.sql_steps.is_some();
         if self.session.has_left && is_long {
-            // Nobody waits for it: its thread ends.
-            self.session.sql_aside = None;
-            if let Some(change) = self.session.sql_change.take() {
-                change.roll_back(self.thread.scratch);
-            }
+            self.forget_long();
             return Err(error::client_has_left().into());
         }
         let prepared = &plan.prepared;

@@ -6,6 +6,7 @@
 
 use super::binds::Values;
 use super::read::{LOCKED_STEPS_MAX, QUICK_STEPS_MAX, budget};
+use super::steps::Steps;
 use crate::access::Rights;
 use crate::error;
 use crate::statements::{Ended, Running, Seen, check_filler, check_read, check_write, puts, with};
@@ -26,17 +27,13 @@ use std::sync::Arc;
 const TRANSACTION_CONFLICT: ErrorCode = ErrorCode(97);
 /// Rows that a statement may change while it holds locks.
 const LOCKED_ROWS_MAX: usize = 256;
-/// Steps that a statement with triggers may take: it runs on the thread that serves clients.
-const STEPWISE_STEPS_MAX: u64 = 25_000;
 
-/// The error of a statement with triggers that takes too long.
+/// The error of a statement of settings that takes too long.
 fn told_too_long(error: BoxError) -> BoxError {
     if !is_interrupted(&error) {
         return error;
     }
-    let why = format!(
-        "a statement with triggers, or of settings, is limited to {STEPWISE_STEPS_MAX} steps"
-    );
+    let why = format!("a change of settings is limited to {QUICK_STEPS_MAX} steps");
     error::illegal(&why)
 }
 
@@ -94,7 +91,7 @@ impl Writer for Locked<'_, '_> {
 }
 
 /// Writes in the stream's transaction.
-struct InStream<'w, 'a, 'thread>(&'w mut Running<'a, 'thread>);
+pub(super) struct InStream<'w, 'a, 'thread>(pub(super) &'w mut Running<'a, 'thread>);
 
 impl Writer for InStream<'_, '_, '_> {
     fn write(&mut self, space: u32, statement: Statement<'_>) -> Result<Written, BoxError> {
@@ -128,6 +125,12 @@ pub(crate) struct Change {
 }
 
 impl Change {
+    /// Whether others wait for it: it has met so many conflicts.
+    fn is_urgent(&self) -> bool {
+        const ROUNDS_WITHOUT_WAITING: u32 = 3;
+        self.rounds >= ROUNDS_WITHOUT_WAITING
+    }
+
     /// Ends it without a trace.
     pub(super) fn roll_back(self, scratch: &mut Scratch) {
         self.transaction.roll_back(scratch);
@@ -135,9 +138,9 @@ impl Change {
 }
 
 /// Writes to the copies of a statement's transaction.
-struct OnCopies<'w, 'a, 'thread> {
-    running: &'w mut Running<'a, 'thread>,
-    transaction: &'w mut Interactive,
+pub(super) struct OnCopies<'w, 'a, 'thread> {
+    pub(super) running: &'w mut Running<'a, 'thread>,
+    pub(super) transaction: &'w mut Interactive,
 }
 
 impl Writer for OnCopies<'_, '_, '_> {
@@ -208,6 +211,13 @@ impl OnCopies<'_, '_, '_> {
     }
 }
 
+/// Whether a statement runs again after an error.
+fn may_repeat(error: &BoxError, change: &Change) -> bool {
+    /// After so many conflicts, others change the same rows all the time.
+    const ROUNDS_MAX: u32 = 20;
+    error.code == TRANSACTION_CONFLICT && change.rounds < ROUNDS_MAX
+}
+
 /// What came of a try under locks.
 enum Tried {
     Done(Done),
@@ -233,7 +243,9 @@ impl Running<'_, '_> {
         if self.is_in_transaction() {
             return self.change_in_stream(prepared, values);
         }
-        self.check_stillness(target)?;
+        if !self.session.sql_change.as_ref().is_some_and(|change| change.is_urgent()) {
+            self.check_stillness(target)?;
+        }
         if self.session.sql_change.is_none() && !prepared.is_stepwise() {
             match self.change_under_locks(prepared, target, &values)? {
                 Tried::Done(done) => return Ok(done),
@@ -299,7 +311,7 @@ impl Running<'_, '_> {
         let session = self.sql_session();
         let copies = self.copies(prepared.spaces())?;
         let borrowed: Vec<&Space> = copies.iter().collect();
-        let changes = changes(prepared, &borrowed, values, session, &budget(STEPWISE_STEPS_MAX))
+        let changes = changes(prepared, &borrowed, values, session, &budget(QUICK_STEPS_MAX))
             .map_err(told_too_long)?;
         changes.apply(&mut OnSettings(self)).map_err(|stop| stop.error.into())
     }
@@ -309,43 +321,53 @@ impl Running<'_, '_> {
         prepared: &Arc<Prepared>,
         values: Values,
     ) -> Result<Done, Ended> {
-        let changes = match self.session.sql_aside.take() {
-            _ if prepared.is_stepwise() => None,
-            Some(aside) => Some(self.made_aside(aside)?),
-            None => {
-                let copies = self.copies(prepared.spaces())?;
-                Some(self.computed(prepared, copies, values.clone())?)
-            }
+        let steps = match self.session.sql_steps.take() {
+            Some(steps) => steps,
+            None => self.begin_in_stream(prepared, values)?,
         };
-        let session = self.sql_session();
-        // One write that fails has changed nothing.
-        let savepoint = match &changes {
-            Some(changes) if changes.write_once() => None,
-            _ => Some(self.open_transaction()?.savepoint()?),
-        };
-        let mut writer = InStream(self);
-        let done = match changes {
-            Some(changes) => changes.apply(&mut writer),
-            None => {
-                let budget = budget(STEPWISE_STEPS_MAX);
-                prepared.change_stepwise(&values, session, &budget, &mut writer)
-            }
-        };
-        let stop = match done {
+        let savepoint = steps.savepoint;
+        let done = match self.write_slice(steps, None)? {
             Err(Stop { error, then: Then::Rollback }) => {
                 self.roll_back();
-                return Err(told_too_long(error).into());
+                return Err(error.into());
             }
             done => done,
         };
         if let Some(savepoint) = savepoint {
             let transaction = self.open_transaction()?;
-            if matches!(stop, Err(Stop { then: Then::Abort | Then::Ignore, .. })) {
+            if matches!(done, Err(Stop { then: Then::Abort | Then::Ignore, .. })) {
                 transaction.go_back(savepoint)?;
             }
             transaction.release(savepoint);
         }
-        stop.map_err(|stop| told_too_long(stop.error).into())
+        done.map_err(|stop| stop.error.into())
+    }
+
+    fn begin_in_stream(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        values: Values,
+    ) -> Result<Box<Steps>, Ended> {
+        if prepared.is_stepwise() {
+            let mut steps = self.stepping(prepared, &values)?;
+            steps.savepoint = Some(self.open_transaction()?.savepoint()?);
+            return Ok(Box::new(steps));
+        }
+        let changes = match self.session.sql_aside.take() {
+            Some(aside) => self.made_aside(aside)?,
+            None => {
+                let copies = self.copies(prepared.spaces())?;
+                self.computed(prepared, copies, values)?
+            }
+        };
+        // One write that fails has changed nothing.
+        let savepoint = match changes.write_once() {
+            true => None,
+            false => Some(self.open_transaction()?.savepoint()?),
+        };
+        let mut steps = Steps::of_changes(changes);
+        steps.savepoint = savepoint;
+        Ok(Box::new(steps))
     }
 
     /// Computes changes from copies, on a thread of its own if that takes long.
@@ -385,6 +407,13 @@ impl Running<'_, '_> {
                     self.session.sql_change = Some(change);
                     return Err(Ended::Again(flow));
                 }
+                // Definitions have changed.
+                Err(Ended::Error(error)) if may_repeat(&error, &change) => {
+                    let next = self.new_change(change.rounds + 1);
+                    change.transaction.roll_back(self.thread.scratch);
+                    self.session.sql_change = Some(next);
+                    return Err(Ended::Again(Flow::GoesOn));
+                }
                 Err(error) => {
                     change.transaction.roll_back(self.thread.scratch);
                     return Err(error);
@@ -408,34 +437,43 @@ impl Running<'_, '_> {
         prepared: &Arc<Prepared>,
         values: Values,
     ) -> Result<(), Ended> {
-        if prepared.is_stepwise() {
-            let (session, budget) = (self.sql_session(), budget(STEPWISE_STEPS_MAX));
-            let mut writer = OnCopies { running: self, transaction: &mut change.transaction };
-            let done = prepared.change_stepwise(&values, session, &budget, &mut writer);
-            return self.keep_done(change, done);
-        }
-        let changes = match self.session.sql_aside.take() {
-            Some(aside) => self.made_aside(aside)?,
-            None => {
-                let node = self.thread.node;
-                let mut copies = Vec::new();
-                for id in prepared.spaces() {
-                    if system::view_of(*id).is_some() || *id == system::SESSION_SETTINGS {
-                        copies.append(&mut self.copies(&[*id])?);
-                        continue;
-                    }
-                    let (space, changed) = change.transaction.space(&node.keyspace, *id)?;
-                    self.depends = self.depends.max(changed);
-                    check_read(self.session.rights(node, self.thread.scratch)?, *id, space)?;
-                    copies.push(space.clone());
-                    change.transaction.note_all(*id);
-                }
-                self.computed(prepared, copies, values)?
-            }
+        let steps = match self.session.sql_steps.take() {
+            Some(steps) => steps,
+            None => self.begin_on_copies(change, prepared, values)?,
         };
-        let mut writer = OnCopies { running: self, transaction: &mut change.transaction };
-        let done = changes.apply(&mut writer);
-        self.keep_done(change, done)
+        let done = self.write_slice(steps, Some(&mut change.transaction));
+        if change.is_urgent() {
+            change.transaction.keep_still(&self.thread.node.keyspace, self.thread.now_ms);
+        }
+        self.keep_done(change, done?)
+    }
+
+    fn begin_on_copies(
+        &mut self,
+        change: &mut Change,
+        prepared: &Arc<Prepared>,
+        values: Values,
+    ) -> Result<Box<Steps>, Ended> {
+        if prepared.is_stepwise() {
+            return Ok(Box::new(self.stepping(prepared, &values)?));
+        }
+        if let Some(aside) = self.session.sql_aside.take() {
+            return Ok(Box::new(Steps::of_changes(self.made_aside(aside)?)));
+        }
+        let node = self.thread.node;
+        let mut copies = Vec::new();
+        for id in prepared.spaces() {
+            if system::view_of(*id).is_some() || *id == system::SESSION_SETTINGS {
+                copies.append(&mut self.copies(&[*id])?);
+                continue;
+            }
+            let (space, changed) = change.transaction.space(&node.keyspace, *id)?;
+            self.depends = self.depends.max(changed);
+            check_read(self.session.rights(node, self.thread.scratch)?, *id, space)?;
+            copies.push(space.clone());
+            change.transaction.note_all(*id);
+        }
+        Ok(Box::new(Steps::of_changes(self.computed(prepared, copies, values)?)))
     }
 
     /// Notes what a statement has done, also if it has failed and its changes stay.
@@ -446,14 +484,12 @@ impl Running<'_, '_> {
             Err(Stop { error, then: Then::Keep }) => {
                 (change.done, change.failed) = (Some(Done::default()), Some(error));
             }
-            Err(stop) => return Err(told_too_long(stop.error).into()),
+            Err(stop) => return Err(stop.error.into()),
         }
         Ok(())
     }
 
     fn commit_change(&mut self, mut change: Box<Change>) -> Result<Done, Ended> {
-        /// After so many conflicts, others change the same rows all the time.
-        const ROUNDS_MAX: u32 = 20;
         let node = self.thread.node;
         let pace = CommitPace::of_turn(self.thread.now_ms);
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
@@ -468,7 +504,7 @@ impl Running<'_, '_> {
             }
             Ok(Commit::GoesOn) => Flow::GoesOn,
             Ok(Commit::Waits) => Flow::AwaitsCommit,
-            Err(error) if error.code == TRANSACTION_CONFLICT && change.rounds < ROUNDS_MAX => {
+            Err(error) if may_repeat(&error, &change) => {
                 change = self.new_change(change.rounds + 1);
                 Flow::GoesOn
             }

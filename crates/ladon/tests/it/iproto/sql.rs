@@ -368,6 +368,47 @@ fn a_failed_statement_of_a_transaction_leaves_nothing() {
     server.kill().expect("killed");
 }
 
+#[test]
+fn or_fail_keeps_what_came_before_and_or_rollback_ends_the_transaction() {
+    let node = Node::new("fsync");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    fill(&mut admin, "t", 3);
+    let kept = |client: &mut Iproto| {
+        let rows = must(client, "SELECT id FROM t WHERE id > 9");
+        must(client, "DELETE FROM t WHERE id > 9");
+        rows
+    };
+    let fail = |client: &mut Iproto, how: &str| {
+        let insert = format!("INSERT OR {how} INTO t VALUES (10, 1), (1, 1), (11, 1)");
+        execute(client, &insert).expect_err("1 is there").0
+    };
+    assert_eq!(fail(&mut admin, "FAIL"), 3);
+    assert_eq!(kept(&mut admin), [array(&[int(10)])]);
+    assert_eq!(fail(&mut admin, "ABORT"), 3);
+    assert_eq!(kept(&mut admin).len(), 0);
+    admin.stream_id = 1;
+    must(&mut admin, "START TRANSACTION");
+    assert_eq!(fail(&mut admin, "FAIL"), 3);
+    assert_eq!(kept(&mut admin), [array(&[int(10)])]);
+    must(&mut admin, "DELETE FROM t WHERE id = 2");
+    assert_eq!(fail(&mut admin, "ROLLBACK"), 3);
+    assert!(execute(&mut admin, "COMMIT").is_err(), "no transaction is left");
+    admin.stream_id = 0;
+    assert_eq!(must(&mut admin, "SELECT count(*) FROM t"), [array(&[int(3)])]);
+    // Row by row, in a transaction of its own; it is there after a start.
+    must(
+        &mut admin,
+        "CREATE TRIGGER a AFTER INSERT ON t FOR EACH ROW BEGIN UPDATE t SET n = 5 WHERE id = new.id; END",
+    );
+    assert_eq!(fail(&mut admin, "FAIL"), 3);
+    server.kill().expect("killed");
+    let mut server = node.start();
+    let mut admin = node.admin();
+    assert_eq!(must(&mut admin, "SELECT * FROM t WHERE id > 9"), [array(&[int(10), int(5)])]);
+    server.kill().expect("killed");
+}
+
 fn replace(tuple: &[u8]) -> Request<'_> {
     Request::Replace(Put { space: SpaceRef::Id(FIRST), tuple })
 }
@@ -452,5 +493,59 @@ fn triggers_are_durable_and_part_of_their_statement() {
     // Other requests fire nothing, as in Tarantool.
     admin.delete(FIRST, &array(&[int(9)]));
     assert_eq!(must(&mut admin, "SELECT count(*) FROM log"), [array(&[int(2)])]);
+    server.kill().expect("killed");
+}
+
+#[test]
+fn a_change_of_many_rows_lets_others_pass_and_is_whole() {
+    let mut node = Node::new("none");
+    node.io_threads = 1;
+    let mut server = node.start();
+    let mut admin = node.admin();
+    fill(&mut admin, "t", 3_000);
+    must(&mut admin, "CREATE TABLE log (id INT PRIMARY KEY)");
+    let mut other = node.admin();
+    let mut others_see = |admin: &mut Iproto, text: &str| {
+        admin.tell(&request(text));
+        let mut seen = Vec::new();
+        let steps = admin.steps_meanwhile(|_| {
+            let found = must(&mut other, "SELECT n FROM t WHERE id IN (1, 3000) ORDER BY id");
+            seen.push(found);
+        });
+        // All or nothing of it.
+        for found in seen {
+            let is_whole = found == [array(&[int(1)]), array(&[int(3_000)])]
+                || found == [array(&[int(10_001)]), array(&[int(13_000)])];
+            assert!(is_whole, "{found:?}");
+        }
+        admin.receive().expect("the server answers").map(|_| steps)
+    };
+    let update = "UPDATE t SET n = id + 10000";
+    let plain = others_see(&mut admin, update).expect("it is done");
+    assert!(plain >= 10, "{plain} others meanwhile");
+    must(&mut admin, "UPDATE t SET n = id");
+    must(
+        &mut admin,
+        "CREATE TRIGGER a AFTER UPDATE ON t FOR EACH ROW BEGIN INSERT INTO log VALUES (new.n); END",
+    );
+    let fired = others_see(&mut admin, update).expect("it is done");
+    assert!(fired >= 10, "{fired} others meanwhile");
+    assert_eq!(must(&mut admin, "SELECT count(*) FROM log"), [array(&[int(3_000)])]);
+    // The last row's trigger fails, and takes 2,999 with it.
+    must(&mut admin, "DELETE FROM log WHERE id <> 13000");
+    let refused = others_see(&mut admin, update).expect_err("13000 is there");
+    assert_eq!(refused.0, 3);
+    assert_eq!(must(&mut admin, "SELECT count(*) FROM log"), [array(&[int(1)])]);
+    // A trigger whose query takes long reads on another thread.
+    must(&mut admin, "DROP TRIGGER a");
+    must(
+        &mut admin,
+        "CREATE TRIGGER a AFTER UPDATE ON t FOR EACH ROW BEGIN \
+         INSERT INTO log SELECT count(*) FROM t AS a, t AS b WHERE a.n = b.n + new.n; END",
+    );
+    let read = others_see(&mut admin, "UPDATE t SET n = n WHERE id = 1").expect("it is done");
+    assert!(read >= 10, "{read} others meanwhile");
+    // No n is 10,001 more than another.
+    assert_eq!(must(&mut admin, "SELECT id FROM log ORDER BY id LIMIT 1"), [array(&[int(0)])]);
     server.kill().expect("killed");
 }
