@@ -287,7 +287,7 @@ fn items(node: &Node, keys: usize) -> Vec<Fact> {
     let of_class = |name: &str, value: u64| fact(&format!("items:{CLASS}:{name}"), value);
     vec![
         of_class("number", keys as u64),
-        of_class("mem_requested", node.data_memory() as u64),
+        of_class("mem_requested", node.data_memory()),
         of_class("evicted", node.total(|it| it.evicted_keys.get())),
         of_class("reclaimed", node.total(|it| it.expired_keys.get())),
         of_class("outofmemory", total(|it| &it.store_no_memory)),

@@ -35,8 +35,9 @@ pub struct ListenOptions {
     /// Permissions of the unix socket's file; `None`: what the process's umask leaves.
     pub unix_mode: Option<u32>,
     /// How long to retry if an address is in use. The kernel destroys an io_uring in the
-    /// background, so the listener of a killed server can outlive its process for some
-    /// milliseconds, and a restart must not fail because of that.
+    /// background, so the listener of a killed server can outlive its process: for some
+    /// milliseconds, on a busy machine for more than half a second. A restart must not fail because
+    /// of that.
     pub in_use_patience: Duration,
 }
 
@@ -47,7 +48,7 @@ impl Default for ListenOptions {
             reuse_port: false,
             keepalive: None,
             unix_mode: None,
-            in_use_patience: Duration::from_millis(500),
+            in_use_patience: Duration::from_secs(3),
         }
     }
 }

@@ -686,7 +686,7 @@ fn a_port_that_is_about_to_be_free_is_waited_for() {
     let error = Listener::bind(&address, &ListenOptions::default(), 0).expect_err("in use");
     assert!(matches!(error, ListenError::InUse(_)), "{error}");
     let holder = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(100));
+        thread::sleep(Duration::from_millis(700));
         drop(busy);
     });
     Listener::bind(&address, &ListenOptions::default(), 0).expect("free by now");
