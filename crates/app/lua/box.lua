@@ -115,6 +115,15 @@ end
 
 local shown_cfg
 
+-- `box.space` is there once `box.cfg` has been called; before, what `box` lacks is an error.
+local space = box.space
+box.space = nil
+setmetatable(box, {
+    __index = function()
+        error('Please call box.cfg{} first', 2)
+    end,
+})
+
 local function configure(options)
     if options ~= nil and type(options) ~= 'table' then
         error('Error: cfg should be a table', 2)
@@ -126,6 +135,10 @@ local function configure(options)
         hooks.before_box(options)
     end
     ladon.configure(options)
+    if values == nil then
+        setmetatable(box, nil)
+        box.space = space
+    end
     hooks.after_box(options, function(level)
         values.log_level = level
         ladon.configure({log_level = level})

@@ -1,6 +1,8 @@
 -- What is called when something is denied, and triggers of spaces that are switched off.
 local json = require('json')
 local address = '127.0.0.1:' .. arg[1]
+print(rawget(box, 'space'), (pcall(function() return box.space end)))
+print((pcall(function() return box.nothing end)))
 box.cfg{wal_mode = 'none', log_level = 0, listen = address}
 local s = box.schema.space.create('s')
 s:create_index('pk')
@@ -51,4 +53,18 @@ box.session.su('eve', function() print(pcall(s.get, s, 1)) end)
 show()
 box.session.on_access_denied(function() error('in the trigger') end)
 box.session.su('eve', function() print(pcall(s.get, s, 1)) end)
+box.session.on_access_denied(nil, box.session.on_access_denied()[1])
+
+-- Methods of an index need the rights to its space, and none to execute.
+local function methods()
+    for _, name in ipairs({'min', 'max', 'count', 'len', 'random', 'bsize'}) do
+        local is_done, found = pcall(s.index.pk[name], s.index.pk, name == 'random' and 0 or nil)
+        print(name, is_done, name == 'bsize' or tostring(found))
+    end
+end
+box.session.su('eve', methods)
+box.schema.user.grant('eve', 'read', 'space', 's')
+s:run_triggers(false)
+s:delete{3}
+box.session.su('eve', methods)
 os.exit(0)
