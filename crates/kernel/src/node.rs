@@ -97,7 +97,7 @@ impl Node {
     /// Whether data may change now, by requests or by the server itself.
     #[inline]
     pub fn may_change(&self) -> bool {
-        self.durability.accepts_writes() && self.role.is_free()
+        self.durability.accepts_writes() && self.role.is_free() && !self.settings.read_only()
     }
 
     /// Whether clients that wait for data are served now: the log works, and the node may read.

@@ -423,6 +423,9 @@ settings! {
         /// Whether a replica speaks TLS with the other server: it takes whom `tls-ca-cert-file` or
         /// `tls-ca-cert-dir` vouches for, and shows `tls-cert-file` if there is one.
         tls_replication: bool = Setting::bool("tls-replication", "no");
+        /// Whether the server refuses to change its data, whoever asks: clients get `-READONLY`, and nothing
+        /// is evicted or removed because it has expired.
+        read_only: bool = Setting::bool("read-only", "no");
         /// Whether clients may read at a replica that does not hear the other server; `no`: they get
         /// `-MASTERDOWN`.
         replica_serve_stale_data: bool = Setting::bool("replica-serve-stale-data", "yes")

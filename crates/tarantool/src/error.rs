@@ -127,6 +127,10 @@ pub(crate) fn of_refusal(refusal: Refusal, node: &Node) -> BoxError {
                            min-replicas-to-write";
             BoxError::new(READONLY, message)
         }
+        Refusal::ReadOnly => {
+            let message = "Can't modify data because this instance is in read-only mode.";
+            BoxError::new(READONLY, message)
+        }
         Refusal::Follows
         | Refusal::FollowsQuorum
         | Refusal::CutOff

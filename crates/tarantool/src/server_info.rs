@@ -132,7 +132,7 @@ fn vclock(position: Lsn) -> Fact {
 
 fn read_only_reason(node: &Node) -> Option<&'static str> {
     match node.role.get() {
-        Role::Alone | Role::Leads => None,
+        Role::Alone | Role::Leads => node.settings.read_only().then_some("config"),
         Role::Follows if node.cluster.is_none() => Some("config"),
         Role::Follows => Some("election"),
         Role::CutOff => Some("synchro"),

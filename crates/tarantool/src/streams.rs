@@ -70,7 +70,7 @@ impl Running<'_, '_> {
             true => admission::statement(node, || make_room(self.thread)),
             // It shows what it has read.
             false => admission::changes(node).or_else(|refusal| match refusal {
-                admission::Refusal::Follows => Ok(()),
+                admission::Refusal::Follows | admission::Refusal::ReadOnly => Ok(()),
                 refusal => Err(refusal),
             }),
         };

@@ -50,6 +50,8 @@ pub enum Refusal {
     Follows,
     /// The node follows, and the client wants what the whole cluster agrees on.
     FollowsQuorum,
+    /// The setting `read-only` is on.
+    ReadOnly,
     /// The node cannot reach most of its cluster.
     CutOff,
     /// The node is to become a member of a cluster.
@@ -93,6 +95,9 @@ impl Refusal {
             Refusal::Follows => "READONLY You can't write against a read only replica.",
             Refusal::FollowsQuorum => {
                 "NOQUORUM This node follows: what the gate quorum promises is read at the leader"
+            }
+            Refusal::ReadOnly => {
+                "READONLY This server changes nothing: its setting read-only is yes."
             }
             Refusal::CutOff => "NOQUORUM This node cannot reach most of its cluster's members",
             Refusal::Outside => {
@@ -294,7 +299,8 @@ fn takes_changes(node: &Node) -> Result<(), Refusal> {
     if !node.durability.accepts_writes() {
         return Err(Refusal::LogFailed);
     }
-    if node.role.is_free() { Ok(()) } else { Err(may_not_change(node)) }
+    let may_change = node.role.is_free() && !node.settings.read_only();
+    if may_change { Ok(()) } else { Err(may_not_change(node)) }
 }
 
 #[cold]
@@ -303,7 +309,8 @@ fn may_not_change(node: &Node) -> Refusal {
         Role::Outside => Refusal::Outside,
         Role::Stale => Refusal::Stale,
         Role::CutOff => Refusal::CutOff,
-        Role::Alone | Role::Leads | Role::Follows => Refusal::Follows,
+        Role::Alone | Role::Leads => Refusal::ReadOnly,
+        Role::Follows => Refusal::Follows,
     }
 }
 

@@ -83,10 +83,11 @@ pub(super) fn translate(options: &[(String, Setting)]) -> Result<Wanted, String>
             "background" if *value == Setting::Switch(true) => {
                 return Err(refused(name, "a supervisor (systemd) runs it in the background"));
             }
-            "read_only" if *value == Setting::Switch(true) => {
-                return Err(refused(name, "Ladon does not support it yet"));
+            "background" => {}
+            "read_only" => {
+                let is_on = *value == Setting::Switch(true);
+                set(&mut wanted, "read-only", if is_on { "yes" } else { "no" }.to_owned());
             }
-            "background" | "read_only" => {}
             _ if WITHOUT_MEANING.contains(&name.as_str()) || is_of_others(name) => {
                 wanted.without_meaning.push(name.clone());
             }
@@ -193,7 +194,6 @@ mod tests {
     fn what_cannot_be_had_is_refused_by_name() {
         for (name, value) in [
             ("background", Setting::Switch(true)),
-            ("read_only", Setting::Switch(true)),
             ("wal_mode", Setting::Text("later".into())),
             ("log", Setting::Text("|cronolog".into())),
             ("nosuch", Setting::Number(1.0)),
@@ -202,5 +202,9 @@ mod tests {
             assert!(refused.contains(name), "{refused}");
         }
         assert_eq!(settings(&[("background", Setting::Switch(false))]), Ok(vec![]));
+        for (given, set) in [(true, "yes"), (false, "no")] {
+            let wanted = settings(&[("read_only", Setting::Switch(given))]);
+            assert_eq!(wanted, Ok(vec![("read-only".into(), set.into())]));
+        }
     }
 }
