@@ -405,6 +405,12 @@ impl Interactive {
         self.touched.values().any(|touched| touched.view.is_written)
     }
 
+    /// Whether something is written that is kept: not in temporary spaces alone.
+    pub fn writes_what_is_kept(&self) -> bool {
+        let mut views = self.touched.values().map(|touched| &touched.view);
+        views.any(|view| view.is_written && !view.space.def().is_temporary)
+    }
+
     /// Whether it was asked to end, because too much memory is kept for it.
     pub fn has_to_end(&self) -> bool {
         self.holding.has_to_end()

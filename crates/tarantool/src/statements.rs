@@ -12,7 +12,7 @@ use ladon_iproto::reply;
 use ladon_iproto::request::{Auth, IndexRef, Select, SpaceRef};
 use ladon_kernel::long::long_reply::LongReply;
 use ladon_kernel::memory::eviction::make_room;
-use ladon_kernel::request::admission;
+use ladon_kernel::request::admission::{self, Refusal};
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{Lsn, SpaceId};
@@ -175,7 +175,7 @@ impl Running<'_, '_> {
         if self.is_in_transaction() {
             return Ok(self.write_in_transaction(id, statement)?);
         }
-        self.check_takes_writes()?;
+        self.check_takes_writes_of(id)?;
         let node = self.thread.node;
         self.check_stillness(id)?;
         if ladon_engine::is_defined_with(id) {
@@ -307,9 +307,26 @@ impl Running<'_, '_> {
 
     /// Whether the log takes writes, and there is room for them.
     pub(crate) fn check_takes_writes(&mut self) -> Result<(), BoxError> {
-        let node = self.thread.node;
-        let admitted = admission::statement(node, || make_room(self.thread));
-        admitted.map_err(|refusal| error::of_refusal(refusal, node))
+        let admitted = self.admit_write();
+        admitted.map_err(|refusal| error::of_refusal(refusal, self.thread.node))
+    }
+
+    /// As `check_takes_writes`, of one space: what a read-only server refuses is what would be kept.
+    pub(crate) fn check_takes_writes_of(&mut self, id: SpaceId) -> Result<(), BoxError> {
+        match self.admit_write() {
+            Err(Refusal::ReadOnly) if self.is_temporary(id) => Ok(()),
+            admitted => admitted.map_err(|refusal| error::of_refusal(refusal, self.thread.node)),
+        }
+    }
+
+    fn admit_write(&mut self) -> Result<(), Refusal> {
+        admission::statement(self.thread.node, || make_room(self.thread))
+    }
+
+    #[cold]
+    fn is_temporary(&self, id: SpaceId) -> bool {
+        let (is_temporary, _) = self.catalog.read(id, |space| Ok(space.def().is_temporary));
+        is_temporary == Ok(true)
     }
 
     /// SELECT.

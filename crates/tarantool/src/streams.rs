@@ -7,7 +7,7 @@ use crate::transactions::Taken;
 use ladon_engine::{Commit, CommitPace, Interactive};
 use ladon_iproto::request::Begin;
 use ladon_kernel::memory::eviction::make_room;
-use ladon_kernel::request::admission;
+use ladon_kernel::request::admission::{self, Refusal};
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::SpaceId;
@@ -69,11 +69,13 @@ impl Running<'_, '_> {
             // What it has written is data from now on.
             true => admission::statement(node, || make_room(self.thread)),
             // It shows what it has read.
-            false => admission::changes(node).or_else(|refusal| match refusal {
-                admission::Refusal::Follows | admission::Refusal::ReadOnly => Ok(()),
-                refusal => Err(refusal),
-            }),
+            false => admission::changes(node),
         };
+        let admitted = admitted.or_else(|refusal| match refusal {
+            Refusal::Follows if !transaction.is_written() => Ok(()),
+            Refusal::ReadOnly if !transaction.writes_what_is_kept() => Ok(()),
+            refusal => Err(refusal),
+        });
         if let Err(refusal) = admitted {
             transaction.roll_back(self.thread.scratch);
             return Err(error::of_refusal(refusal, node).into());
@@ -170,7 +172,7 @@ impl Running<'_, '_> {
             return Err(error::unsupported("definitions in a transaction of several requests"));
         }
         // A sequence's number is logged at once.
-        self.check_takes_writes()?;
+        self.check_takes_writes_of(id)?;
         self.in_transaction(|this, transaction| {
             let rights = this.session.rights(node, this.thread.scratch)?.clone();
             let (space, changed) = transaction.space(&node.keyspace, id)?;

@@ -255,6 +255,40 @@ fn a_version_changes_with_every_change_of_the_value() {
 }
 
 #[test]
+fn a_read_only_server_changes_nothing() {
+    let node = Node::new(&[]);
+    let server = node.start();
+    let (mut redis, mut client) = (server.connect().expect("connects"), node.connect());
+    assert_eq!(call(&mut redis, &["SET", "kept", "1"]), ok());
+    assert_eq!(call(&mut redis, &["SET", "old", "1", "PX", "100"]), ok());
+    assert_eq!(call(&mut redis, &["CONFIG", "SET", "read-only", "yes"]), ok());
+    let refused = |reply: Value| {
+        let Value::Error(text) = reply else { panic!("{reply:?}") };
+        assert!(text.starts_with("READONLY "), "{text}");
+    };
+    refused(call(&mut redis, &["SET", "kept", "2"]));
+    refused(call(&mut redis, &["EVAL", "return redis.call('SET', KEYS[1], 2)", "1", "kept"]));
+    refused(call(&mut redis, &["FLUSHALL"]));
+    assert_eq!(call(&mut redis, &["MULTI"]), ok());
+    refused(call(&mut redis, &["DEL", "kept"]));
+    assert!(matches!(call(&mut redis, &["EXEC"]), Value::Error(_)));
+    assert!(client.ask("set kept 0 0 1\r\n2\r\n").starts_with("SERVER_ERROR READONLY "));
+    assert_eq!(client.ask("get kept\r\n"), "VALUE kept 0 1\r\n1\r\nEND\r\n");
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(client.ask("get old\r\n"), "END\r\n");
+    // It is still so after a start that was told so.
+    stop(server);
+    let node = Node { more: vec!["--read-only".to_owned(), "yes".to_owned()], ..node };
+    let server = node.start();
+    let mut redis = server.connect().expect("connects");
+    refused(call(&mut redis, &["SET", "kept", "2"]));
+    assert_eq!(call(&mut redis, &["GET", "kept"]), text("1"));
+    assert_eq!(call(&mut redis, &["CONFIG", "SET", "read-only", "no"]), ok());
+    assert_eq!(call(&mut redis, &["SET", "kept", "2"]), ok());
+    stop(server);
+}
+
+#[test]
 fn what_expires_is_gone() {
     let node = Node::new(&[]);
     let server = node.start();

@@ -239,7 +239,7 @@ impl Running<'_, '_> {
         if ladon_engine::is_defined_with(target) {
             return Err(error::unsupported("changes of system spaces by SQL").into());
         }
-        self.check_takes_writes()?;
+        self.check_takes_writes_of(target)?;
         if self.is_in_transaction() {
             return self.change_in_stream(prepared, values);
         }

@@ -7,6 +7,8 @@ local space = box.schema.space.create('s')
 space:create_index('pk')
 space:insert{1, 'one'}
 
+local temporary = box.schema.space.create('t', {temporary = true})
+temporary:create_index('pk')
 local function try(what, ...)
     local done, result = pcall(...)
     if done then
@@ -48,6 +50,19 @@ try('a transaction that reads', function()
     space:get(1)
     box.commit()
 end)
+try('a temporary space', temporary.insert, temporary, {1})
+try('a transaction of it', function()
+    box.begin()
+    temporary:insert{2}
+    box.commit()
+end)
+try('a transaction of both', function()
+    box.begin()
+    temporary:insert{3}
+    space:insert{3}
+end)
+box.rollback()
+print(temporary:count())
 local client = require('net.box').connect(address)
 try('a client', client.space.s.insert, client.space.s, {4})
 print(client.space.s:get(1)[2])
