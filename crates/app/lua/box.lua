@@ -124,6 +124,17 @@ setmetatable(box, {
     end,
 })
 
+-- Of options that are given again, those that are others now.
+local function changes(options)
+    local changed = {}
+    for name, value in pairs(options) do
+        if values == nil or values[name] ~= value then
+            changed[name] = value
+        end
+    end
+    return changed
+end
+
 local function configure(options)
     if options ~= nil and type(options) ~= 'table' then
         error('Error: cfg should be a table', 2)
@@ -134,7 +145,7 @@ local function configure(options)
     if values == nil then
         hooks.before_box(options)
     end
-    ladon.configure(options)
+    ladon.configure(changes(options))
     if values == nil then
         setmetatable(box, nil)
         box.space = space

@@ -91,6 +91,10 @@ impl Running<'_, '_> {
             let members = members.map(|it| (it.id, member(cluster, it, position))).collect();
             facts.push(("replication", Fact::Numbered(members)));
             facts.push(("synchro", synchro(cluster)));
+        } else {
+            let own = [("id", Fact::Number(1)), ("uuid", Fact::Text(instance_uuid(node)))];
+            let own = own.into_iter().chain([("lsn", Fact::Number(position.0))]).collect();
+            facts.push(("replication", Fact::Numbered(vec![(1, Fact::Named(own))])));
         }
         let mut out = Vec::new();
         Fact::Named(facts).write(&mut out);

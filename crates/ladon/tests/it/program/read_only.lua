@@ -1,7 +1,12 @@
 -- An instance that is told to change nothing, and may change again.
 local fiber = require('fiber')
 local address = '127.0.0.1:' .. arg[1]
-box.cfg{wal_mode = 'write', log_level = 0, listen = address}
+local options = {wal_mode = 'write', log_level = 0, listen = address, log = 'own.log', pid_file = 'own.pid'}
+box.cfg(options)
+-- What is given again may be what cannot be changed.
+box.cfg(options)
+local own = box.info.replication[1]
+print(#box.info.replication, own.id, own.uuid == box.info.uuid, own.upstream)
 box.schema.user.grant('guest', 'read,write,execute', 'universe')
 local space = box.schema.space.create('s')
 space:create_index('pk')
