@@ -163,14 +163,23 @@ function session.peer()
     return peer
 end
 
+-- The program's fibers that have become another user, and may be themselves again. Those that a client's
+-- function makes are not among them: who may execute something must not become another user by it,
+-- as in Tarantool.
+local were_admin = setmetatable({}, {__mode = 'k'})
+
 function session.su(name, func, ...)
     local id = type(name) == 'number' and name or user_named(name)[1]
     local before = ladon.user()
-    if before ~= ADMIN and before ~= id then
+    local is_own = not ladon.client() and were_admin[require('fiber').self()]
+    if before ~= ADMIN and before ~= id and not is_own then
         box.error(box.error.ACCESS_DENIED, 'Su', 'user', name, session.effective_user())
     end
     ladon.set_user(id)
     if func == nil then
+        if before == ADMIN and not ladon.client() then
+            were_admin[require('fiber').self()] = true
+        end
         return
     end
     return finish_as(before, pcall(func, ...))

@@ -112,6 +112,11 @@ fn prepared_statements_are_those_of_tarantool() {
 }
 
 #[test]
+fn a_client_does_not_become_another_user() {
+    check_own_transcript("become");
+}
+
+#[test]
 fn a_read_only_instance_is_that_of_tarantool() {
     check_transcript("read_only");
 }

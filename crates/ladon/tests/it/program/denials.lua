@@ -67,4 +67,10 @@ box.schema.user.grant('eve', 'read', 'space', 's')
 s:run_triggers(false)
 s:delete{3}
 box.session.su('eve', methods)
+
+-- The program becomes whom it wants, and itself again.
+box.session.su('eve')
+print(pcall(s.insert, s, {10}))
+box.session.su('admin')
+print(box.session.effective_user(), pcall(s.delete, s, 10))
 os.exit(0)
