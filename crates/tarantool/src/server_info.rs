@@ -104,7 +104,7 @@ impl Running<'_, '_> {
 
 /// Whether statements that write are refused.
 pub(crate) fn is_read_only(node: &Node) -> bool {
-    !node.role.is_free() || !node.may_change()
+    !node.may_change()
 }
 
 /// Identifies the node: a member as long as it is one, another server for a run.

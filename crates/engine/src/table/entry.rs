@@ -106,17 +106,18 @@ impl EntryPtr {
                 (KIND_ITEM | if *grown { GROWN } else { 0 }, bytes.len(), varint_bytes(bytes.len()))
             }
         };
-        let head_bytes = match &value {
-            ValueInit::Item { head, .. } => head.to_bytes().as_slice().len(),
-            _ => 0,
+        let head = match &value {
+            ValueInit::Item { head, .. } => Some(head.to_bytes()),
+            _ => None,
         };
+        let head = head.as_ref().map_or(&[][..], HeadBytes::as_slice);
         let mut offset = HEAD_BYTES;
         if expire_at != 0 {
             flags |= EXPIRES;
             offset += EXPIRE_BYTES;
         }
         let lengths = varint_bytes(key.len()) + length_bytes;
-        let size = offset + lengths + key.len() + head_bytes + value_len;
+        let size = offset + lengths + key.len() + head.len() + value_len;
         let piece = arena.alloc(size);
         let base = piece.as_ptr();
         // SAFETY: every write stays within `size`, which was computed from the same parts.
@@ -139,9 +140,7 @@ impl EntryPtr {
                 ValueInit::Object(object) => {
                     at.cast::<*mut Object>().write_unaligned(Box::into_raw(object));
                 }
-                ValueInit::Item { bytes, head, .. } => {
-                    let head = head.to_bytes();
-                    let head = head.as_slice();
+                ValueInit::Item { bytes, .. } => {
                     at.copy_from_nonoverlapping(head.as_ptr(), head.len());
                     at.add(head.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
                 }
