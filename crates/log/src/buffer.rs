@@ -48,8 +48,8 @@ pub(crate) struct LogBuffer {
     /// Marks from this index on were never used.
     marks_used: AtomicUsize,
     marks_free: Mutex<Vec<usize>>,
-    /// Bytes of large records that are not written yet.
-    large_bytes: AtomicU64,
+    /// Bytes of the largest large record that is not written yet.
+    largest_bytes: AtomicU64,
     has_strays: AtomicBool,
     chunk_bytes: usize,
     segment_payload_bytes: u64,
@@ -74,8 +74,8 @@ struct Filled {
     base: u64,
     end: u64,
     chunk: Chunk,
-    /// The chunk is the memory of a large record.
-    is_large_record: bool,
+    /// Payload of the large record whose memory the chunk is; 0 of any other.
+    large_record_bytes: u64,
 }
 
 /// The right to append through one mark.
@@ -117,7 +117,7 @@ impl LogBuffer {
             marks: (0..APPENDERS_MAX).map(|_| CachePadded(AtomicU64::new(NO_MARK))).collect(),
             marks_used: AtomicUsize::new(0),
             marks_free: Mutex::new(Vec::new()),
-            large_bytes: AtomicU64::new(0),
+            largest_bytes: AtomicU64::new(0),
             has_strays: AtomicBool::new(false),
             chunk_bytes,
             segment_payload_bytes: segment_bytes.saturating_sub(SEGMENT_HEADER_BYTES),
@@ -209,7 +209,6 @@ impl LogBuffer {
         let payload_bytes = length as u64;
         assert!(payload_bytes <= PAYLOAD_BYTES_MAX, "a log record is at most 1 TiB");
         self.open_batch(slot);
-        self.large_bytes.fetch_add(payload_bytes, Ordering::Relaxed);
         let parts: Vec<(u64, Chunk)> = parts
             .into_iter()
             .map(|part| match part {
@@ -221,13 +220,13 @@ impl LogBuffer {
             let mut reserve = self.reserve.0.lock();
             let frame_bytes = FRAME_HEADER_BYTES as u64 + payload_bytes;
             if reserve.is_follower {
-                self.large_bytes.fetch_sub(payload_bytes, Ordering::Relaxed);
                 return self.stray();
             }
+            self.largest_bytes.fetch_max(payload_bytes, Ordering::Relaxed);
             reserve.turn_segment(frame_bytes, self.segment_payload_bytes);
             let place = reserve.place(FRAME_HEADER_BYTES, &mut None, self.chunk_bytes);
             for (bytes, chunk) in parts {
-                reserve.take_over(chunk, bytes);
+                reserve.take_over(chunk, bytes, payload_bytes);
             }
             reserve.records_end = reserve.end;
             self.reserved.0.store(reserve.end, Ordering::Release);
@@ -335,9 +334,9 @@ impl LogBuffer {
         }
     }
 
-    /// Bytes of large records that are not written yet.
-    pub(crate) fn large_bytes(&self) -> u64 {
-        self.large_bytes.load(Ordering::Relaxed)
+    /// Bytes of the largest large record that is not written yet.
+    pub(crate) fn largest_bytes(&self) -> u64 {
+        self.largest_bytes.load(Ordering::Relaxed)
     }
 
     /// Publishes everything appended through this mark. Returns whether there was anything.
@@ -398,7 +397,7 @@ impl LogBuffer {
         for filled in &reserve.chunks {
             let (first, last) = (from.max(filled.base), to.min(filled.end));
             if first < last {
-                if let Some(header) = out.last_mut().filter(|_| filled.is_large_record) {
+                if let Some(header) = out.last_mut().filter(|_| filled.large_record_bytes > 0) {
                     header.ends_frame = false;
                 }
                 assert_eq!(first, collected, "the log's memory has a gap");
@@ -415,6 +414,7 @@ impl LogBuffer {
     pub(crate) fn release(&self, to: u64) {
         // Dropped after the mutex is released, because freeing may be a system call.
         let mut freed = Vec::new();
+        let mut has_freed_large = false;
         let mut reserve = self.reserve.0.lock();
         assert!(to <= reserve.end, "{to} was written, but only {} reserved", reserve.end);
         while let Some(first) = reserve.chunks.front() {
@@ -423,8 +423,8 @@ impl LogBuffer {
                 break;
             }
             let Some(filled) = reserve.chunks.pop_front() else { break };
-            if filled.is_large_record {
-                self.large_bytes.fetch_sub(filled.end - filled.base, Ordering::Relaxed);
+            if filled.large_record_bytes > 0 {
+                has_freed_large = true;
                 freed.push(filled.chunk);
             } else if filled.chunk.capacity() != self.chunk_bytes {
                 freed.push(filled.chunk);
@@ -435,7 +435,7 @@ impl LogBuffer {
                     base: to,
                     end: to,
                     chunk,
-                    is_large_record: false,
+                    large_record_bytes: 0,
                 });
                 break;
             } else if reserve.spare.len() < SPARE_CHUNKS_MAX {
@@ -443,6 +443,10 @@ impl LogBuffer {
             } else {
                 freed.push(filled.chunk);
             }
+        }
+        if has_freed_large {
+            let left = reserve.chunks.iter().map(|filled| filled.large_record_bytes).max();
+            self.largest_bytes.store(left.unwrap_or(0), Ordering::Relaxed);
         }
         drop(reserve);
     }
@@ -465,7 +469,7 @@ impl Reserve {
         self.end += bytes as u64;
         // A large record's chunk has no free space, and appending to it would keep its memory
         // alive.
-        if let Some(last) = self.chunks.back_mut().filter(|last| !last.is_large_record) {
+        if let Some(last) = self.chunks.back_mut().filter(|last| last.large_record_bytes == 0) {
             let used = (last.end - last.base) as usize;
             if last.chunk.capacity() - used >= bytes {
                 last.end = self.end;
@@ -478,7 +482,7 @@ impl Reserve {
             None => self.spare.pop().unwrap_or_else(|| Chunk::new(chunk_bytes)),
         };
         let place = chunk.place(0);
-        self.chunks.push_back(Filled { base: start, end: self.end, chunk, is_large_record: false });
+        self.chunks.push_back(Filled { base: start, end: self.end, chunk, large_record_bytes: 0 });
         place
     }
 
@@ -491,12 +495,15 @@ impl Reserve {
         assert!(base <= BASE_MAX, "the log comes to the last position that its format has");
     }
 
-    /// Adds a chunk that already contains its bytes.
-    fn take_over(&mut self, chunk: Chunk, bytes: u64) {
+    /// Adds a chunk that already contains its bytes, of a large record.
+    fn take_over(&mut self, chunk: Chunk, bytes: u64, large_record_bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
         let base = self.end;
         self.assert_goes_on_at(base);
         self.end += bytes;
-        self.chunks.push_back(Filled { base, end: self.end, chunk, is_large_record: true });
+        self.chunks.push_back(Filled { base, end: self.end, chunk, large_record_bytes });
     }
 }
 
@@ -583,9 +590,12 @@ mod tests {
         buffer.publish(&mut slot);
         let end = buffer.published();
         assert_eq!(bytes(&buffer, 0, end), expected);
-        assert_eq!(buffer.large_bytes(), 15_020);
+        assert_eq!(buffer.largest_bytes(), 6000);
+        // All but the record of 20 bytes.
+        buffer.release(end - 1);
+        assert_eq!(buffer.largest_bytes(), 20);
         buffer.release(end);
-        assert_eq!(buffer.large_bytes(), 0);
+        assert_eq!(buffer.largest_bytes(), 0);
         buffer.append(&mut slot, FrameKind::Changes, 7, b"after");
         assert_eq!(buffer.reserve.0.lock().chunks.len(), 1);
     }

@@ -175,8 +175,7 @@ impl Log {
             return false;
         }
         // One large record is as long as a burst and no reason for others to wait; several are.
-        let large_bytes = self.buffer.large_bytes().min(self.options.large_bytes_max);
-        self.backlog_bytes().saturating_sub(large_bytes)
+        self.backlog_bytes().saturating_sub(self.buffer.largest_bytes())
             > self.backlog_bytes_max.load(Ordering::Relaxed)
     }
 

@@ -13,11 +13,9 @@ pub struct LogOptions {
     /// created with, and refuses to open under another.
     pub node_id: u16,
     /// With more appended but unwritten bytes than this, [`crate::Log::is_backlogged`] returns
-    /// true, and the server pauses reading requests.
+    /// true, and requests that write wait. The largest `ladon_record::LargeRecord` among them does
+    /// not count.
     pub backlog_bytes_max: u64,
-    /// Large records (`ladon_record::LargeRecord`) up to this many bytes do not count towards the
-    /// backlog.
-    pub large_bytes_max: u64,
     /// Records are collected in memory in chunks of this size; a longer record gets its own chunk.
     pub chunk_bytes: usize,
     /// Under the gate `fsync`, the file is extended by this many zeros beyond its records, on the
@@ -41,7 +39,6 @@ impl Default for LogOptions {
             segment_bytes: 256 << 20,
             node_id: 0,
             backlog_bytes_max: 64 << 20,
-            large_bytes_max: 512 << 20,
             chunk_bytes: 1 << 20,
             zero_ahead_bytes: 256 << 10,
             reserve_bytes: 0,

@@ -73,12 +73,11 @@ fn a_large_record_is_left_to_the_writer_and_reads_back() {
 }
 
 #[test]
-fn large_records_are_no_backlog_until_they_are_many() {
+fn one_large_record_is_no_backlog_and_several_are() {
     let disk = SimDisk::new(2);
     let options = LogOptions {
         chunk_bytes: 1024,
         backlog_bytes_max: 1000,
-        large_bytes_max: 10_000,
         ..LogOptions::default()
     };
     let mut node = try_open(&disk, options, 1).unwrap();
