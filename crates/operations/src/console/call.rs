@@ -25,6 +25,9 @@ const TIME_MAX: Duration = Duration::from_secs(8);
 /// Commands of a call.
 pub(super) const COMMANDS_MAX: usize = 1000;
 
+/// Commands with the server at a time: more long replies need not wait there than are read next.
+const AT_ONCE_MAX: usize = 4;
+
 /// Elements of one array in a reply.
 const ELEMENTS_MAX: usize = 1 << 16;
 
@@ -243,9 +246,11 @@ pub(super) async fn call(
                 add(&Value::Error(refusal.into_bytes()));
                 continue;
             }
-            let mut request = Vec::new();
-            some.iter().for_each(|command| write_request(&mut request, command));
-            connection.exchange(&request, some.len(), &mut add_by_value(&mut add)).await?;
+            for some in some.chunks(AT_ONCE_MAX) {
+                let mut request = Vec::new();
+                some.iter().for_each(|command| write_request(&mut request, command));
+                connection.exchange(&request, some.len(), &mut add_by_value(&mut add)).await?;
+            }
         }
         Ok(())
     };
