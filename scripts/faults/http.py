@@ -55,21 +55,38 @@ def attack(port, connections, start, endless, reads, begun):
             time.sleep(0.001)
 
 
-def beside(server, port, connections, start, endless, reads):
-    """p99.9 of PING in milliseconds and the RSS grown, while a process attacks the port."""
-    begun = multiprocessing.Event()
-    of = (port, connections, start, endless, reads, begun)
-    attacker = multiprocessing.Process(target=attack, args=of, daemon=True)
-    before = server.rss_bytes()
-    attacker.start()
+def beside(server, *attacks):
+    """p99.9 of PING in milliseconds and the RSS grown, while a process each makes an attack.
+
+    An attack is a port, how many connections, their start, what they send endlessly, and whether they read.
+    """
+    before, attackers = server.rss_bytes(), []
     try:
-        begun.wait(60)
+        for one in attacks:
+            begun = multiprocessing.Event()
+            attackers.append(multiprocessing.Process(target=attack, args=(*one, begun), daemon=True))
+            attackers[-1].start()
+            begun.wait(60)
         time.sleep(0.5)
         p999, _ = pings(server, SECONDS, lambda ends: None)
         return p999, server.rss_bytes() - before
     finally:
-        attacker.kill()
-        attacker.join()
+        for attacker in attackers:
+            attacker.kill()
+            attacker.join()
+
+
+def judged(ladon, redis, allowed_bytes=GROWN_BYTES):
+    """What two of `beside` show, and whether that is right."""
+    (p999, grown), (redis_p999, redis_grown) = ladon, redis
+    did = "%.1f ms, +%d MB; Redis %.1f ms, +%d MB" % (p999, grown >> 20, redis_p999, redis_grown >> 20)
+    return did, p999 <= max(1.5 * redis_p999, FLOOR_MS) and grown <= max(redis_grown, 0) + allowed_bytes
+
+
+def ladon_at(bench, head):
+    """A Ladon, and its port of the protocol of `head`."""
+    port = free_port()
+    return bench.ladon(head, "127.0.0.1:%d" % port, "--gate", "everysec", "--maxclients", "20000"), port
 
 
 def compared(bench, head, connections, here, there, reads=True, writes=False):
@@ -77,14 +94,12 @@ def compared(bench, head, connections, here, there, reads=True, writes=False):
 
     Where they write, Redis has a log as well, and some of Ladon's may wait for the disk.
     """
-    port = free_port()
-    ladon = bench.ladon(head, "127.0.0.1:%d" % port, "--gate", "everysec", "--maxclients", "20000")
+    ladon, port = ladon_at(bench, head)
     log = ["--appendonly", "yes", "--appendfsync", "everysec"] if writes else []
     redis = bench.redis("--maxclients", "20000", *log)
-    p999, grown = beside(ladon, port, connections, *here, reads)
-    redis_p999, redis_grown = beside(redis, redis.port, connections, *there, reads)
-    did = "%.1f ms, +%d MB; Redis %.1f ms, +%d MB" % (p999, grown >> 20, redis_p999, redis_grown >> 20)
-    return did, p999 <= max(1.5 * redis_p999, FLOOR_MS) and grown <= max(redis_grown, 0) + GROWN_BYTES + writes * LOG_BYTES
+    of_ladon = beside(ladon, (port, connections, *here, reads))
+    of_redis = beside(redis, (redis.port, connections, *there, reads))
+    return judged(of_ladon, of_redis, GROWN_BYTES + writes * LOG_BYTES)
 
 
 def post(path, body, length=None):
@@ -169,3 +184,27 @@ def memcached_idle(bench):
 def memcached_halves(bench):
     return compared(bench, "--memcached", 2000, (b"set k 0 0 200000\r\n" + b"x" * 100_000, b""),
                     (b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$200000\r\n" + b"x" * 100_000, b""))
+
+
+@fault("50 watchers of memcached's protocol that nobody reads, beside an endless pipeline and 300 idle connections", RIGHT)
+def memcached_watchers(bench):
+    ladon, port = ladon_at(bench, "--memcached")
+    redis = bench.redis("--maxclients", "20000")
+    watch = b"watch fetchers mutations evictions connevents\r\n"
+    of_ladon = beside(ladon, (port, 50, watch, b"", False), (port, 300, b"", b"", False),
+                      (port, 4, b"", b"set k 0 0 1\r\nx\r\nget k\r\n" * 500, True))
+    of_redis = beside(redis, (redis.port, 50, b"MONITOR\r\n", b"", False), (redis.port, 300, b"", b"", False),
+                      (redis.port, 4, b"", b"SET k x\r\nGET k\r\n" * 500, True))
+    return judged(of_ladon, of_redis)
+
+
+@fault("lists of 300,000 items by memcached's protocol, 4 connections",
+       "p99.9 of another client's PING at most %d ms, RSS +%d MB (Redis answers nobody for 30 s beside as many KEYS)"
+       % (2 * FLOOR_MS, GROWN_BYTES >> 20))
+def memcached_lists(bench):
+    ladon, port = ladon_at(bench, "--memcached")
+    client = ladon.client()
+    for first in range(0, 300_000, 1000):
+        client("MSET", *(word for n in range(first, first + 1000) for word in ("key:%d" % n, "x")))
+    p999, grown = beside(ladon, (port, 4, b"", b"stats cachedump 1 0\r\nlru_crawler metadump all\r\n", True))
+    return "%.1f ms, +%d MB" % (p999, grown >> 20), p999 <= 2 * FLOOR_MS and grown <= GROWN_BYTES
