@@ -282,11 +282,14 @@ fn names_of(peer: PeerCertificate) -> Box<CertificateNames> {
     Box::new(CertificateNames { common_name, uris })
 }
 
+/// Why a connection beyond `maxclients` is refused.
+pub(crate) const TOO_MANY_CLIENTS: &str = "ERR max number of clients reached";
+
 /// Why a connection is refused, if so; the refusal is counted.
 fn refusal(node: &Shared, info: &ConnInfo) -> Option<&'static str> {
     let settings = &node.settings;
     let refusal = if node.clients.count() >= settings.maxclients() {
-        "ERR max number of clients reached"
+        TOO_MANY_CLIENTS
     } else if let PeerAddr::Tcp(peer) = &info.peer
         && settings.protected_mode()
         && !peer.ip().to_canonical().is_loopback()

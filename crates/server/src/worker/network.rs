@@ -4,6 +4,7 @@ use super::Worker;
 use crate::connection::{Connection, ConnectionStart};
 use crate::dialect::memcached::Memcached;
 use crate::dialect::{Dialect, resp};
+use crate::io_thread::TOO_MANY_CLIENTS;
 use crate::protocol::Protocol;
 use crate::queues::WaitsFor;
 use ladon_engine::Garbage;
@@ -90,12 +91,11 @@ impl Worker {
         memcached.begins(&self.node, &connection.session.info);
         connection.dialect = Dialect::Memcached(Box::new(memcached));
         let Some(refusal) = refusal else { return };
-        let line = match refusal.strip_prefix("ERR ") {
+        let line = if refusal == TOO_MANY_CLIENTS {
             // In its own words, which clients know.
-            Some("max number of clients reached") => {
-                "ERROR Too many open connections\r\n".to_owned()
-            }
-            text => format!("SERVER_ERROR {}\r\n", text.unwrap_or(refusal)),
+            "ERROR Too many open connections\r\n".to_owned()
+        } else {
+            format!("SERVER_ERROR {}\r\n", refusal.strip_prefix("ERR ").unwrap_or(refusal))
         };
         connection.replies.output.extend_from_slice(line.as_bytes());
     }

@@ -158,11 +158,12 @@ impl Worker {
         self.looked_at_second = self.now_ms / 1000;
         for connection in self.connections.iter_mut().flatten() {
             if timeout_ms != 0 && is_idle(connection, self.now_ms, timeout_ms) {
-                connection.aborted = true;
+                if !std::mem::replace(&mut connection.aborted, true) {
+                    self.bench.local.stats.idle_kicks.add(1);
+                }
                 if let Some(memcached) = connection.dialect.memcached_mut() {
                     memcached.is_idle = true;
                 }
-                self.bench.local.stats.idle_kicks.add(1);
                 self.queues.push(WaitsFor::Release, connection);
             }
             if !is_second_over {
