@@ -9,9 +9,7 @@
 # The connectors are fetched with go, pip, npm and mvn, each of one version, into target/connectors.
 # Needs go, python3, node, npm, java, mvn, tarantool (Debian's 2.6), ip (iproute2) and unshare.
 # Real work runs on a server at gate fsync on a free port, which each program kills with kill -9.
-# The suites start `tarantool` with scripts in Lua. On Ladon they find scripts/connectors/stand-in
-# instead: it runs the script in a real tarantool, and copies its spaces, users and tuples to Ladon.
-# Each system gets a network of its own. Tests that need what Ladon does not have are named, with
+# The suites start `tarantool` with programs in Lua, which `ladon tarantool` runs on Ladon. Each system gets a network of its own. Tests that need what Ladon does not have are named, with
 # the reason, by scripts/connectors/known.txt.
 # Exit status: how many of the names have something that fails.
 set -euo pipefail
@@ -53,23 +51,11 @@ fetch_source() {
 
 adapt_tarantool() { :; }
 
-# Its package lacks app.lua. CALL box.info is a ping there, and `truncate` is a function in Lua.
+# Its package lacks app.lua.
 adapt_asynctnt() {
     rm -rf asynctnt
     mkdir tests/files
     cp "$own/asynctnt-app.lua" tests/files/app.lua
-    sed -i 's/\.call("box\.info")/.ping()/' tests/test_[!r]*.py
-    sed -i 's/\.call("box\.info")/.select(281)/' tests/test_response.py
-    "$cache/venv/bin/python" - <<'END'
-path = "tests/__init__.py"
-text = open(path).read()
-call = 'await self.conn.call("truncate", timeout=5)'
-assert call in text
-text = text.replace(call, """for space in range(512, 518):
-                for row in await self.conn.select(space):
-                    await self.conn.delete(space, [row[0]])""")
-open(path, "w").write(text)
-END
 }
 
 # fetch_go FOLDER MODULE VERSION: go-tarantool's sources, with their tests.
@@ -86,8 +72,6 @@ fetch_go() {
     # The real tarantool that makes the spaces knows no datetimes.
     sed -i -e '/^local has_datetime/,/^end/d' -e "s/type = 'datetime'/type = 'scalar'/" \
         "$folder.part/datetime/config.lua"
-    # What stands in for tarantool starts three servers.
-    find "$folder.part" -name '*_test.go' -exec sed -i 's/ConnectRetry: *[0-9]*,/ConnectRetry: 200,/' {} +
     mv "$folder.part" "$folder"
 }
 
@@ -98,9 +82,6 @@ fetch_node() {
         mocha@10 chai@4 sinon@3 msgpack-lite
     local test=$cache/node_modules/tarantool-driver/test
     sed -i 's/listen *= *33013/listen = "127.0.0.1:33013"/' "$test/box.lua"
-    # A function in Lua deletes all rows of a space before the tests.
-    sed -i "s/conn.call('clearaddmore')/conn.select('toaddmore', 0, 9999, 0, 'all', []).then(rows => Promise.all(\
-rows.map(row => conn.delete('toaddmore', 0, [row[0]]))))/" "$test/app.js"
     cp "$own/mocha_report.js" "$test/report.js"
 }
 
@@ -169,12 +150,9 @@ suite_go_pool() { go_v3 pool; }
 suite_go_v2() { go_v2 .; }
 suite_go_v2_types() { go_v2 uuid decimal datetime; }
 suite_go_v2_pool() { go_v2 pool; }
-suite_go_v1() { go_skipped=$indexes_nothing go_suite go1 github.com/tarantool/go-tarantool "$go_v1_version" .; }
-# Tests of v1 and v2 that end the process where a function in Lua is none: they index its result.
-indexes_nothing='TestFutureMultipleGetGetTyped|TestConnection_Call|TestClient|TestClientSessionPush'
-indexes_nothing+='|TestSQLBindings|TestNewPrepared|TestClientRequestObjects|TestCallRequest'
+suite_go_v1() { go_suite go1 github.com/tarantool/go-tarantool "$go_v1_version" .; }
 go_v3() { go_suite go github.com/tarantool/go-tarantool/v3 "$go_version" "$@"; }
-go_v2() { go_skipped=$indexes_nothing go_suite go2 github.com/tarantool/go-tarantool/v2 "$go_v2_version" "$@"; }
+go_v2() { go_suite go2 github.com/tarantool/go-tarantool/v2 "$go_v2_version" "$@"; }
 suite_python() {
     fetch_source tarantool "$python_version"
     python_suite "$cache/tarantool" test/suites
@@ -203,7 +181,7 @@ go_suite() {
         binary=$cache/$folder.${package//[!a-z]/_}.test
         (cd "$cache/$folder/$package" && go test -c -o "$binary" .)
         beside "$cache/$folder/$package" "$own/go-report" "$package" "$binary" -test.v -test.timeout 5m \
-            -test.run '^Test' -test.skip "^(${go_skipped:-})\$"
+            -test.run '^Test'
     done
     verdict
 }
@@ -228,7 +206,6 @@ beside() {
     for pid in "${pids[@]}"; do wait "$pid" || true; done
     for system in ladon tarantool; do
         cp "$work/$name/$system/output" "$cache/$name.$system.log"
-        [ ! -f "$work/$name/$system/stand-in" ] || cp "$work/$name/$system/stand-in" "$cache/$name.stand-in.log"
     done
 }
 

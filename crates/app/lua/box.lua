@@ -417,10 +417,8 @@ end
 
 _TARANTOOL = require('tarantool').version
 
--- The program's file, as `tarantool FILE ARGUMENTS` runs it.
-ladon.registry['ladon.program'] = function(file, ...)
-    arg = {[0] = file, ...}
-    ladon.fiber_self():name(file:match('[^/]*$'))
+-- Runs a program's file.
+local function run_file(file, ...)
     local text, why
     if file == '-' then
         text = io.read('*a')
@@ -441,4 +439,30 @@ ladon.registry['ladon.program'] = function(file, ...)
         error(why, 0)
     end
     chunk(...)
+end
+
+-- A program, as `tarantool -e TEXT -l NAME -i FILE ARGUMENTS` runs it.
+ladon.registry['ladon.program'] = function(file, is_interactive, before, executable, ...)
+    arg = {[-1] = executable, [0] = file or executable, ...}
+    ladon.fiber_self():name(file and file:match('[^/]*$') or 'interactive')
+    for _, one in ipairs(before) do
+        local is_text, text = unpack(one)
+        if is_text then
+            local chunk, why = loadstring(text, '=(command line)')
+            if chunk == nil then
+                error(why, 0)
+            end
+            chunk()
+        else
+            require(text)
+        end
+    end
+    if file ~= nil then
+        run_file(file, ...)
+    end
+    if is_interactive then
+        require('console').start()
+        -- The process ends with its console.
+        os.exit(0)
+    end
 end

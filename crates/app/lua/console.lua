@@ -283,7 +283,14 @@ function console.eval(line)
     if type(line) ~= 'string' then
         error('Usage: console.eval(line)', 2)
     end
-    return answer(current() or new_state(), line)
+    local state = current()
+    if state == nil then
+        -- A client's settings are its session's.
+        local storage = box.session.storage
+        storage.console = storage.console or new_state()
+        state = storage.console
+    end
+    return answer(state, line)
 end
 
 function console.delimiter(text)
@@ -338,7 +345,10 @@ local push, session_type = box.session.push, box.session.type
 
 function box.session.push(...)
     local state = current()
-    if state == nil or state.client == nil then
+    if state ~= nil and state.is_local then
+        io.write(pushed(state, (...)))
+        return true
+    elseif state == nil or state.client == nil then
         return push(...)
     end
     return state.client:write(pushed(state, (...))) ~= nil
@@ -346,7 +356,10 @@ end
 
 function box.session.type()
     local state = current()
-    return state ~= nil and state.client ~= nil and 'console' or session_type()
+    if state ~= nil and (state.is_local or state.client ~= nil) then
+        return state.is_local and 'repl' or 'console'
+    end
+    return session_type()
 end
 
 -- Reads a statement: a line, or lines up to the delimiter.
@@ -371,23 +384,33 @@ local function read_statement(state, client)
     end
 end
 
+-- What a console says first.
+local function greeting()
+    return ('Tarantool %s (Lua console)\n%s\n'):format(
+        require('tarantool').version:match('^[%d.]+'), "type 'help' for interactive help")
+end
+
+-- Runs a statement. A transaction ends with it.
+local function answer_alone(state, line)
+    local text = answer(state, line)
+    if box.is_in_txn() then
+        box.rollback()
+    end
+    return text
+end
+
 local function serve(client)
     local state = new_state()
     state.client = client
     ladon.fiber.self().storage.console = state
-    local head = ('Tarantool %s (Lua console)\n%s\n'):format(
-        require('tarantool').version:match('^[%d.]+'), "type 'help' for interactive help")
+    local head = greeting()
     client:write(head .. (' '):rep(GREETING_BYTES - #head - 1) .. '\n')
     while not state.is_over do
         local line = read_statement(state, client)
         if line == nil then
             return
         end
-        local text = answer(state, line)
-        -- A transaction ends with its statement.
-        if box.is_in_txn() then
-            box.rollback()
-        end
+        local text = answer_alone(state, line)
         if client:write(text) == nil then
             return
         end
@@ -426,7 +449,60 @@ function console.listen(uri)
     return server
 end
 
-for _, name in ipairs({'start', 'connect', 'ac', 'on_start', 'on_client_disconnect'}) do
+-- Whether what follows a text may make it a statement.
+local function is_unfinished(text)
+    if text:sub(1, 1) == '\\' or loadstring('return ' .. text) ~= nil then
+        return false
+    end
+    local chunk, why = loadstring(text)
+    return chunk == nil and why:find('<eof>', 1, true) ~= nil
+end
+
+-- Reads a statement from the terminal: lines up to its end, or up to the delimiter.
+local function read_local(state)
+    local text, prompt = '', 'tarantool> '
+    while true do
+        local line, why = ladon.read_line(prompt)
+        if line == nil then
+            if why ~= nil then
+                io.stderr:write(why, '\n')
+            end
+            return nil
+        end
+        text = text .. line
+        local delimiter = state.delimiter
+        if delimiter ~= '' then
+            if text:sub(-#delimiter) == delimiter then
+                return text:sub(1, -#delimiter - 1)
+            end
+        elseif state.language ~= 'lua' or not is_unfinished(text) then
+            return text
+        end
+        text, prompt = text .. '\n', '         > '
+    end
+end
+
+-- A console at the terminal of the process, up to its end.
+function console.start()
+    if current() ~= nil then
+        error('console is already started', 2)
+    end
+    local state, storage = new_state(), ladon.fiber.self().storage
+    state.is_local, storage.console = true, state
+    io.write(greeting())
+    while not state.is_over do
+        local text = read_local(state)
+        if text == nil then
+            break
+        elseif text:find('%S') then
+            io.write(answer_alone(state, text), '\n')
+            io.flush()
+        end
+    end
+    storage.console = nil
+end
+
+for _, name in ipairs({'connect', 'ac', 'on_start', 'on_client_disconnect'}) do
     console[name] = function()
         error(('console.%s is not supported yet'):format(name), 2)
     end

@@ -61,7 +61,37 @@ local function insert_numbered(space, least, make)
     error('no free number was found', 0)
 end
 
-local function format_of(format)
+-- Foreign keys of a field, by name, with numbers of spaces; one without a name has its space's.
+-- A key of the space `own` to itself names none.
+local function foreign_keys_of(keys, own)
+    if type(keys) ~= 'table' then
+        usage('foreign key definition is expected to be a table')
+    end
+    if keys.field ~= nil and type(keys.field) ~= 'table' then
+        keys = {[tostring(keys.space or own)] = keys}
+    end
+    local shown = {}
+    for name, key in pairs(keys) do
+        local one = {}
+        for option, value in pairs(type(key) == 'table' and key or usage('wrong foreign key')) do
+            one[option] = value
+        end
+        if one.space == own then
+            one.space = nil
+        elseif type(one.space) == 'string' then
+            local found = box.space[one.space]
+            if found == nil then
+                usage(("foreign key '%s': space %s was not found"):format(name, one.space))
+            end
+            one.space = found.id
+        end
+        shown[name] = map(one)
+    end
+    return map(shown)
+end
+
+-- A format as _space has it; `own` is the space's name.
+local function format_of(format, own)
     local shown = {}
     for at, field in ipairs(format or {}) do
         local one = {}
@@ -85,6 +115,9 @@ local function format_of(format)
                 usage(("format[%d]: collation '%s' was not found"):format(at, one.collation))
             end
             one.collation = found[1]
+        end
+        if one.foreign_key ~= nil then
+            one.foreign_key = foreign_keys_of(one.foreign_key, own)
         end
         one.type = tostring(one.type):lower()
         local old = {num = 'unsigned', str = 'string', int = 'integer', ['*'] = 'any'}
@@ -126,7 +159,7 @@ function box.schema.space.create(name, options)
         group_id = options.is_local and 1 or nil,
         is_sync = options.is_sync or nil,
     })
-    local format = format_of(options.format)
+    local format = format_of(options.format, name)
     local function tuple(id)
         return {id, owner, name, engine, options.field_count or 0, flags, format}
     end
@@ -143,7 +176,7 @@ function space_methods.format(space, format)
         local tuple = box.space._vspace:get({space.id})
         return tuple and tuple[7] or {}
     end
-    box.space._space:update({space.id}, {{'=', 7, format_of(format)}})
+    box.space._space:update({space.id}, {{'=', 7, format_of(format, space.name)}})
 end
 
 function space_methods.rename(space, name)
@@ -162,7 +195,7 @@ function space_methods.alter(space, options)
         operations[#operations + 1] = {'=', 5, options.field_count}
     end
     if options.format then
-        operations[#operations + 1] = {'=', 7, format_of(options.format)}
+        operations[#operations + 1] = {'=', 7, format_of(options.format, options.name or space.name)}
     end
     box.space._space:update({space.id}, operations)
 end

@@ -1,6 +1,7 @@
 //! What the machine asks of the server that it lives in.
 
 use ladon_kernel::program::Failed;
+use std::sync::Arc;
 
 /// How a packet ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,4 +138,16 @@ pub trait Host {
 
     /// Whether the process is to end.
     fn is_stopping(&self) -> bool;
+
+    /// The terminal of the process, or its standard input.
+    fn terminal(&mut self) -> Arc<dyn Terminal>;
+}
+
+/// Lines for the console of the process.
+pub trait Terminal: Send + Sync {
+    /// Waits for the next line, without its end; `None` at the end. An interrupt is an empty line.
+    ///
+    /// # Errors
+    /// In words.
+    fn read_line(&self, prompt: &str) -> Result<Option<String>, String>;
 }

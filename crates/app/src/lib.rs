@@ -30,10 +30,12 @@ mod natives;
 mod poller;
 mod serve;
 mod stack;
+mod syntax;
 mod values;
 mod vm;
 
-pub use host::{Caller, Data, Host, Ran, Setting, Stated};
+pub use host::{Caller, Data, Host, Ran, Setting, Stated, Terminal};
 pub use inbox::{Inbox, REQUESTS_MAX};
-pub use ladon_modules::{LogRecord, set_log};
-pub use vm::{Program, Vm, VmOptions};
+pub use ladon_modules::{LogRecord, TARANTOOL_VERSION, set_log};
+pub use syntax::is_unfinished;
+pub use vm::{Before, Program, Vm, VmOptions};

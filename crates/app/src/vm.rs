@@ -35,12 +35,25 @@ impl Default for VmOptions {
 }
 
 /// A program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Its file.
-    pub file: PathBuf,
+    /// What comes in front of its file.
+    pub before: Vec<Before>,
+    /// Its file, `-` for the standard input.
+    pub file: Option<PathBuf>,
     /// What follows the file on the command line.
     pub arguments: Vec<String>,
+    /// A console follows it.
+    pub is_interactive: bool,
+}
+
+/// What a command line has run in front of a program's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// `-e`: this text.
+    Run(String),
+    /// `-l`: a library is required.
+    Require(String),
 }
 
 /// Fibers that run in one turn of the loop.
@@ -332,6 +345,26 @@ unsafe extern "C-unwind" fn open_modules(state: State) -> c_int {
     0
 }
 
+/// Pushes a list: of `{true, TEXT}` for what runs, and `{false, NAME}` for what is required.
+unsafe fn push_before(state: State, before: &[Before]) {
+    // SAFETY: As promised by the caller.
+    unsafe {
+        lua_createtable(state, before.len() as c_int, 0);
+        for (number, one) in (1..).zip(before) {
+            let (runs, text) = match one {
+                Before::Run(text) => (true, text),
+                Before::Require(name) => (false, name),
+            };
+            lua_createtable(state, 2, 0);
+            lua_pushboolean(state, c_int::from(runs));
+            lua_rawseti(state, -2, 1);
+            push_bytes(state, text.as_bytes());
+            lua_rawseti(state, -2, 2);
+            lua_rawseti(state, -2, number);
+        }
+    }
+}
+
 /// Loads a file and calls it with its arguments, in the running fiber.
 unsafe fn run_file(main: State, program: &Program) -> Result<(), String> {
     // SAFETY: As promised by the caller.
@@ -339,11 +372,18 @@ unsafe fn run_file(main: State, program: &Program) -> Result<(), String> {
         let state = lua_newthread(main);
         let anchor = luaL_ref(main, LUA_REGISTRYINDEX);
         lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.program".as_ptr());
-        push_bytes(state, program.file.as_os_str().as_encoded_bytes());
+        match &program.file {
+            Some(file) => push_bytes(state, file.as_os_str().as_encoded_bytes()),
+            None => lua_pushnil(state),
+        }
+        lua_pushboolean(state, c_int::from(program.is_interactive));
+        push_before(state, &program.before);
+        let executable = std::env::current_exe().unwrap_or_default();
+        push_bytes(state, executable.as_os_str().as_encoded_bytes());
         for argument in &program.arguments {
             push_bytes(state, argument.as_bytes());
         }
-        let status = lua_pcall(state, program.arguments.len() as c_int + 1, 0, 0);
+        let status = lua_pcall(state, program.arguments.len() as c_int + 4, 0, 0);
         let done = match status {
             LUA_OK => Ok(()),
             _ => {

@@ -44,6 +44,7 @@ pub fn command() -> Command {
         .subcommand(crate::cluster::command())
         .subcommand(crate::space::command())
         .subcommand(crate::sql::command())
+        .subcommand(crate::console::command())
         .subcommand(with_settings(crate::program::command()))
         .subcommand(crate::cli_files::completions_command())
         .subcommand(crate::cli_files::man_command())

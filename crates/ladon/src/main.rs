@@ -11,6 +11,7 @@ mod cli_files;
 mod cli_tls;
 mod cluster;
 mod config;
+mod console;
 mod dump;
 mod exit;
 mod export;
@@ -28,12 +29,15 @@ mod signals;
 mod space;
 mod sql;
 mod systemd;
+mod terminal;
 
 use exit::Exit;
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let matches = match cli::command().try_get_matches() {
+    let matches = match cli::command().try_get_matches_from(command_line()) {
         Ok(matches) => matches,
         Err(error) => {
             // Help and version are errors to clap. A closed output is harmless here.
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         Some(("config", matches)) => config::run(matches),
         Some(("ping", matches)) => ping::run(matches),
         Some(("cluster", matches)) => cluster::run(matches),
+        Some(("console", matches)) => console::run(matches),
         Some(("space", matches)) => space::run(matches),
         Some(("sql", matches)) => sql::run(matches),
         Some(("version", _)) => version(),
@@ -67,6 +72,15 @@ fn main() -> ExitCode {
         _ => serve::run(&matches),
     };
     exit.into()
+}
+
+/// The words of the command line. A program named `tarantool` has that one's command line.
+fn command_line() -> Vec<OsString> {
+    let mut words = std::env::args_os();
+    let name = words.next().unwrap_or_default();
+    let is_tarantool = Path::new(&name).file_name().is_some_and(|name| name == "tarantool");
+    let own = if is_tarantool { &["tarantool", "--"][..] } else { &[] };
+    std::iter::once(name).chain(own.iter().map(OsString::from)).chain(words).collect()
 }
 
 fn version() -> Exit {

@@ -47,6 +47,7 @@ pub use cdata::Integer;
 pub use decimal::{PAYLOAD_BYTES_MAX, decimal_to_payload, push_decimal_payload};
 pub use log::{LogRecord, LogSink, set_log};
 pub use table::{Module, extend, module_names, preload};
+pub use tarantool::VERSION as TARANTOOL_VERSION;
 pub use uuid::{push_uuid, uuid_to_bytes};
 
 use mlua::ffi::lua_State;

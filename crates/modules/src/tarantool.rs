@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 /// The release whose Lua API this is.
-const VERSION: &str = concat!("2.6.0-ladon-", env!("CARGO_PKG_VERSION"));
+pub const VERSION: &str = concat!("2.6.0-ladon-", env!("CARGO_PKG_VERSION"));
 
 static START: OnceLock<Instant> = OnceLock::new();
 

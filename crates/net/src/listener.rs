@@ -207,7 +207,8 @@ fn bind_unix(path: &Path, options: &ListenOptions, index: usize) -> io::Result<L
     Ok(Listener(Arc::new(Inner { socket, asked, local, index, _file: Some(file) })))
 }
 
-/// Removes a socket that a killed server left behind, and nothing else.
+/// Removes a socket that a killed server left behind, or an empty file that keeps its place, and
+/// nothing else.
 fn make_way(path: &Path) -> Result<(), ListenError> {
     let address = || PeerAddr::Unix(path.into());
     let metadata = match fs::symlink_metadata(path) {
@@ -215,6 +216,10 @@ fn make_way(path: &Path) -> Result<(), ListenError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(source) => return Err(ListenError::Io { address: address(), source }),
     };
+    if metadata.is_file() && metadata.len() == 0 {
+        return fs::remove_file(path)
+            .map_err(|source| ListenError::Io { address: address(), source });
+    }
     if !metadata.file_type().is_socket() {
         return Err(ListenError::NotASocket(path.to_path_buf()));
     }

@@ -1,6 +1,7 @@
 //! Time, the log, the settings, and the end.
 
 use super::{Native, raise_text};
+use crate::blocking;
 use crate::context::Context;
 use crate::host::Setting;
 use crate::memory::Memory;
@@ -16,6 +17,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"log", log),
     (c"configure", configure),
     (c"exit", exit),
+    (c"read_line", read_line),
     (c"snapshot", snapshot),
     (c"password_map", password_map),
     (c"scramble", scramble_password),
@@ -32,6 +34,31 @@ unsafe extern "C-unwind" fn clock(state: State) -> c_int {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         libc::clock_gettime(lua_tonumber(state, 1) as libc::clockid_t, &raw mut time);
         lua_pushnumber(state, time.tv_sec as f64 + time.tv_nsec as f64 / 1e9);
+    }
+    1
+}
+
+/// `read_line(prompt) -> text`, while other fibers run; nil at the end of the input, and the reason if
+/// it is no end.
+unsafe extern "C-unwind" fn read_line(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls. What is owned is dropped before an error can come.
+    unsafe {
+        let context = Context::of(state);
+        let terminal = context.host.borrow_mut().terminal();
+        let prompt = String::from_utf8_lossy(bytes(state, 1).unwrap_or_default()).into_owned();
+        let mut read = Ok(None);
+        let of = std::ptr::from_ref(context).cast();
+        blocking::run(state, of, &mut || read = terminal.read_line(&prompt));
+        drop((terminal, prompt));
+        match read {
+            Ok(Some(line)) => push_bytes(state, line.as_bytes()),
+            Ok(None) => lua_pushnil(state),
+            Err(why) => {
+                lua_pushnil(state);
+                push_bytes(state, why.as_bytes());
+                return 2;
+            }
+        }
     }
     1
 }

@@ -2,6 +2,7 @@
 
 use super::options::{Wanted, in_folder, translate};
 use crate::systemd::Systemd;
+use crate::terminal::{Line, Terminal};
 use crate::{allocator, cli, logging, panics, serve, signals};
 use clap::ArgMatches;
 use ladon_app::{Data, Host, Inbox, LogRecord, Setting};
@@ -10,6 +11,7 @@ use ladon_kernel::node::Node;
 use ladon_kernel::program::Program;
 use ladon_server::{Lifecycle, ProgramData, Reload, StopSignal};
 use ladon_settings::{Origin, Settings};
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,13 +57,25 @@ pub(super) struct ProgramHost {
     node: Option<Arc<Node>>,
     /// Checkpoints that were made when one was begun.
     made: u64,
+    terminal: Arc<ProgramTerminal>,
 }
 
 impl ProgramHost {
     pub(super) fn new(matches: ArgMatches, inbox: Arc<Inbox>) -> (ProgramHost, ProgramServer) {
         let (stop, thread) = (Arc::new(StopSignal::default()), Arc::default());
         let server = ProgramServer { stop: Arc::clone(&stop), thread: Arc::clone(&thread) };
-        (ProgramHost { matches, inbox, stop, thread, node: None, made: 0 }, server)
+        (
+            ProgramHost {
+                matches,
+                inbox,
+                stop,
+                thread,
+                node: None,
+                made: 0,
+                terminal: Arc::default(),
+            },
+            server,
+        )
     }
 
     /// The first `box.cfg`.
@@ -163,7 +177,42 @@ impl ProgramHost {
     }
 }
 
+/// The terminal, once it is asked for; lines of the standard input where that is none.
+#[derive(Default)]
+struct ProgramTerminal {
+    opened: Mutex<Option<Terminal>>,
+}
+
+impl ladon_app::Terminal for ProgramTerminal {
+    fn read_line(&self, prompt: &str) -> Result<Option<String>, String> {
+        if !io::stdin().is_terminal() {
+            return match io::stdin().lines().next() {
+                Some(line) => line.map(Some).map_err(|error| error.to_string()),
+                None => Ok(None),
+            };
+        }
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let terminal = match &mut *opened {
+            Some(terminal) => terminal,
+            none => none.insert(Terminal::open("console_history", None)?),
+        };
+        Ok(match terminal.read_line(prompt)? {
+            Line::Text(line) => {
+                // The process may end by any statement.
+                terminal.keep_history();
+                Some(line)
+            }
+            Line::Interrupted => Some(String::new()),
+            Line::End => None,
+        })
+    }
+}
+
 impl Host for ProgramHost {
+    fn terminal(&mut self) -> Arc<dyn ladon_app::Terminal> {
+        Arc::clone(&self.terminal) as Arc<dyn ladon_app::Terminal>
+    }
+
     fn configure(
         &mut self,
         options: &[(String, Setting)],

@@ -9,16 +9,18 @@
 //! The server starts when the program calls `box.cfg`, and the process ends with the program: at
 //! the end of its file if it has not called `box.cfg`, else at `os.exit` or a signal.
 
+mod arguments;
 mod host;
 mod options;
 
 use crate::cli;
 use crate::exit::Exit;
+use crate::output;
+use arguments::Asked;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use host::{ProgramHost, ProgramServer};
-use ladon_app::{Inbox, Program, Vm, VmOptions};
+use ladon_app::{Inbox, TARANTOOL_VERSION, Vm, VmOptions};
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -34,8 +36,7 @@ pub fn command() -> Command {
         .num_args(1..)
         .trailing_var_arg(true)
         .allow_hyphen_values(true)
-        .required(true)
-        .help("The program, - for the standard input, and its arguments");
+        .help("The program, - for the standard input, and its arguments; -e, -l and -i as tarantool has them");
     Command::new("tarantool")
         .about("Run a Lua program written for Tarantool; box.cfg starts the server")
         .after_help(
@@ -43,6 +44,16 @@ pub fn command() -> Command {
              same data. What box.cfg sets wins.",
         )
         .arg(program)
+}
+
+/// What programs look for: the version of Tarantool that this is like, and then this one's.
+fn version() -> String {
+    format!("Tarantool {TARANTOOL_VERSION}\nLadon {}\n", env!("CARGO_PKG_VERSION"))
+}
+
+fn print(text: &str) -> std::process::ExitCode {
+    let printed = output::with_stdout(|out| out.write_all(text.as_bytes()));
+    printed.err().unwrap_or(Exit::Ok).into()
 }
 
 /// The program's exit code. A program that does not end once its server stops is left where it is.
@@ -75,9 +86,17 @@ fn await_end(
 
 /// Runs a program to its end. Returns its exit code.
 pub fn run(matches: &ArgMatches) -> std::process::ExitCode {
-    let mut words = matches.get_many::<OsString>("program").into_iter().flatten().cloned();
-    let file = words.next().map(PathBuf::from).unwrap_or_default();
-    let arguments = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = matches.get_many::<OsString>("program").into_iter().flatten();
+    let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let program = match arguments::read(&words) {
+        Ok(Asked::Run(program)) => program,
+        Ok(Asked::Help) => return print(arguments::HELP),
+        Ok(Asked::Version) => return print(&version()),
+        Err(why) => {
+            eprintln!("tarantool: {why}\n\n{}", arguments::HELP);
+            return Exit::Usage.into();
+        }
+    };
     if let Err(error) = cli::load(matches) {
         eprintln!("{error}\nladon: these settings cannot be used; nothing was started");
         return Exit::Usage.into();
@@ -96,7 +115,7 @@ pub fn run(matches: &ArgMatches) -> std::process::ExitCode {
     let started = thread.spawn(move || {
         let run = || {
             let mut vm = Vm::new(Box::new(host), inbox, &VmOptions::default())?;
-            let code = vm.run(Program { file, arguments });
+            let code = vm.run(program);
             // Fibers that wait are still on their stacks: the process ends with them.
             std::mem::forget(vm);
             Ok::<i32, String>(code)

@@ -76,8 +76,8 @@ pub(super) fn translate(options: &[(String, Setting)]) -> Result<Wanted, String>
             "vinyl_dir" => {}
             "pid_file" => wanted.pid_file = Some(text(value).into()),
             "wal_mode" => set(&mut wanted, "gate", gate(value)?.to_owned()),
-            "memtx_memory" => set(&mut wanted, "maxmemory", text(value)),
-            "checkpoint_interval" => set(&mut wanted, "checkpoint-interval", text(value)),
+            "memtx_memory" => set(&mut wanted, "maxmemory", whole(value)),
+            "checkpoint_interval" => set(&mut wanted, "checkpoint-interval", whole(value)),
             "log" => set(&mut wanted, "logfile", log_file(value)?),
             "log_level" => set(&mut wanted, "loglevel", log_level(value)?.to_owned()),
             "background" if *value == Setting::Switch(true) => {
@@ -121,6 +121,14 @@ fn text(value: &Setting) -> String {
         Setting::Number(number) if number.fract() == 0.0 => format!("{number:.0}"),
         Setting::Number(number) => number.to_string(),
         Setting::Switch(is_on) => is_on.to_string(),
+    }
+}
+
+/// As [`text`]; of a number, such as 0.1 * 1024^3, what is whole.
+fn whole(value: &Setting) -> String {
+    match value {
+        Setting::Number(number) => format!("{:.0}", number.trunc()),
+        value => text(value),
     }
 }
 
@@ -188,6 +196,13 @@ mod tests {
         ] {
             assert_eq!(settings(&[("listen", given)]), Ok(vec![("iproto".into(), listens.into())]));
         }
+    }
+
+    #[test]
+    fn a_number_of_bytes_need_not_be_whole() {
+        let tenth = Setting::Number(0.1 * f64::from(1 << 30));
+        let wanted = settings(&[("memtx_memory", tenth)]);
+        assert_eq!(wanted, Ok(vec![("maxmemory".into(), "107374182".into())]));
     }
 
     #[test]

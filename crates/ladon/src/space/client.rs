@@ -5,7 +5,7 @@ use ladon_iproto::auth::{self, Credentials};
 use ladon_iproto::client::{Reply, write_request};
 use ladon_iproto::greeting::{self, GREETING_BYTES, SALT_BYTES};
 use ladon_iproto::request::{
-    Auth, Delete, Execute, IndexRef, Put, Select, SpaceRef, Statement, Update,
+    Auth, Call, Delete, Execute, IndexRef, Put, Select, SpaceRef, Statement, Update,
 };
 use ladon_iproto::{Progress, Request, frame};
 use ladon_msgpack::write;
@@ -80,6 +80,27 @@ impl Client {
         let statement = Statement::Text(statement.as_bytes());
         let request = Request::Execute(Execute { statement, bind: None });
         self.ask_in(STREAM, &request, |reply| Ok(read(reply)?))
+    }
+
+    /// Runs an expression of Lua, with texts as its arguments. Returns the first value, a text.
+    ///
+    /// # Errors
+    /// Those of the expression and of the connection.
+    pub fn eval(&mut self, expression: &str, arguments: &[&str]) -> Result<String, ClientError> {
+        let mut packed = Vec::new();
+        write::array(&mut packed, arguments.len() as u32);
+        for argument in arguments {
+            write::str(&mut packed, argument.as_bytes());
+        }
+        let call = Call { name: expression.as_bytes(), arguments: &packed };
+        self.ask_in(0, &Request::Eval(call), |reply| {
+            let mut first = *reply
+                .tuples()
+                .first()
+                .ok_or_else(|| ClientError::Refused("the expression has no value".to_owned()))?;
+            let text = ladon_msgpack::read_str(&mut first)?;
+            Ok(String::from_utf8_lossy(text).into_owned())
+        })
     }
 
     fn ask(&mut self, request: &Request<'_>) -> Result<Vec<Vec<u8>>, ClientError> {

@@ -8,6 +8,7 @@ mod table;
 
 use crate::exit::Exit;
 use crate::space::client::ClientError;
+use crate::terminal::{Line, Terminal};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use shell::Shell;
 use std::io::{self, BufRead as _, IsTerminal as _};
@@ -113,43 +114,29 @@ fn run_all(shell: &mut Shell, text: &mut String) -> Result<(), Exit> {
 }
 
 fn interactive(mut shell: Shell, address: &str) -> Exit {
-    let mut editor = match rustyline::DefaultEditor::new() {
-        Ok(editor) => editor,
-        Err(error) => return refused(&format!("cannot use the terminal: {error}")),
+    let mut terminal = match Terminal::<()>::open("sql_history", None) {
+        Ok(terminal) => terminal,
+        Err(why) => return refused(&why),
     };
-    let history = shell::history_file();
-    if let Some(file) = &history {
-        // There is none the first time.
-        let _ = editor.load_history(file);
-    }
     println!("SQL on {address}. \\? helps, \\q ends.");
-    let exit = read_lines(&mut shell, &mut editor);
-    if let Some(file) = &history {
-        let folder = file.parent().map(std::fs::create_dir_all);
-        if folder.is_some_and(|made| made.is_err()) || editor.save_history(file).is_err() {
-            eprintln!("ladon: the history is not kept: cannot write {}", file.display());
-        }
-    }
+    let exit = read_lines(&mut shell, &mut terminal);
+    terminal.keep_history();
     exit
 }
 
-fn read_lines(shell: &mut Shell, editor: &mut rustyline::DefaultEditor) -> Exit {
-    use rustyline::error::ReadlineError::{Eof, Interrupted};
+fn read_lines(shell: &mut Shell, terminal: &mut Terminal) -> Exit {
     let mut pending = String::new();
     loop {
         let prompt = if pending.trim().is_empty() { "sql> " } else { "  -> " };
-        let line = match editor.readline(prompt) {
-            Ok(line) => line,
-            Err(Interrupted) => {
+        let line = match terminal.read_line(prompt) {
+            Ok(Line::Text(line)) => line,
+            Ok(Line::Interrupted) => {
                 pending.clear();
                 continue;
             }
-            Err(Eof) => return Exit::Ok,
-            Err(error) => return refused(&format!("cannot read the terminal: {error}")),
+            Ok(Line::End) => return Exit::Ok,
+            Err(why) => return refused(&why),
         };
-        if !line.trim().is_empty() {
-            let _ = editor.add_history_entry(&line);
-        }
         pending = pending + &line + "\n";
         while let Some(statement) = split::take(&mut pending) {
             match shell.run(&statement) {

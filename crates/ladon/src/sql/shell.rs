@@ -5,7 +5,6 @@ use super::table;
 use crate::exit::Exit;
 use crate::output;
 use crate::space::client::{Client, ClientError};
-use std::path::PathBuf;
 use std::time::Instant;
 
 const HELP: &str = "\
@@ -119,11 +118,4 @@ impl Shell {
 
 fn say(text: &str) -> Result<(), Failed> {
     output::with_stdout(|out| out.write_all(text.as_bytes())).map_err(Failed::Output)
-}
-
-/// Where lines are kept; none without a home.
-pub fn history_file() -> Option<PathBuf> {
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    Some(state.or_else(home)?.join("ladon/sql_history"))
 }

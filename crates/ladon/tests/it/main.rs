@@ -35,6 +35,7 @@ mod long_arguments;
 mod long_replies;
 mod long_strings;
 mod long_values_are_taken_over;
+mod lua_console;
 mod memcached;
 mod memory_given_back;
 mod memory_of_an_import;

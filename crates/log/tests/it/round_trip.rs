@@ -75,11 +75,8 @@ fn a_large_record_is_left_to_the_writer_and_reads_back() {
 #[test]
 fn one_large_record_is_no_backlog_and_several_are() {
     let disk = SimDisk::new(2);
-    let options = LogOptions {
-        chunk_bytes: 1024,
-        backlog_bytes_max: 1000,
-        ..LogOptions::default()
-    };
+    let options =
+        LogOptions { chunk_bytes: 1024, backlog_bytes_max: 1000, ..LogOptions::default() };
     let mut node = try_open(&disk, options, 1).unwrap();
     node.appender.append_record(Record::Large(LargeRecord::new(vec![1; 6000])), 7);
     assert!(!node.log.is_backlogged());

@@ -419,7 +419,9 @@ fn unix_sockets(mut rig: Rig) {
     std::fs::write(&path, "precious").expect("a file");
     let error = Listener::bind(&address, &options, 0).expect_err("not a socket");
     assert!(matches!(error, ListenError::NotASocket(_)), "{error}");
-    std::fs::remove_file(&path).expect("removed");
+    // An empty one keeps the place only, as those that `mkstemp` makes.
+    std::fs::write(&path, "").expect("a file");
+    drop(Listener::bind(&address, &options, 0).expect("replaces the empty file"));
 
     // What a killed server leaves behind.
     drop(UnixListener::bind(&path).expect("bind"));
