@@ -40,7 +40,7 @@ if first then
 
     if not attached then
         local once = {if_not_exists = true}
-        box.schema.user.grant('guest', 'read,write,execute', 'universe', nil, once)
+        box.schema.user.grant('guest', 'read,write,execute,create', 'universe', nil, once)
         box.schema.user.grant('guest', 'replication', nil, nil, once)
     end
     -- The last thing that is made: who sees it has everything before it.

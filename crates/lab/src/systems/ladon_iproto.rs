@@ -16,6 +16,7 @@ use super::{redis_like, resp_beside};
 use crate::dialects::iproto::msgpack::Value;
 use crate::dialects::iproto::request::Request;
 use crate::dialects::iproto::spaces;
+use crate::dialects::sql::SqlKind;
 use crate::operation::OperationKind;
 use crate::topology::Topology;
 
@@ -58,6 +59,10 @@ impl System for LadonIproto {
 
     fn driver(&self) -> DriverKind {
         DriverKind::Iproto
+    }
+
+    fn sql(&self) -> Option<SqlKind> {
+        Some(SqlKind::Iproto)
     }
 
     fn can_do(&self, kind: OperationKind) -> Result<(), String> {
@@ -127,8 +132,8 @@ const SPACE_SEQUENCE: u64 = 340;
 
 const ADMIN: Value = Value::Unsigned(1);
 const GUEST: Value = Value::Unsigned(0);
-/// Reading, writing and execution, and what it has at first: a session, and its use.
-const ALL_RIGHTS: Value = Value::Unsigned(31);
+/// Reading, writing, execution and making things, and what it has at first: a session, and its use.
+const ALL_RIGHTS: Value = Value::Unsigned(63);
 
 /// Makes what Tarantool's program makes, by `admin`.
 fn have_spaces(address: SocketAddr, primary: Primary) -> io::Result<()> {
