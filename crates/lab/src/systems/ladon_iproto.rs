@@ -29,6 +29,9 @@ pub struct LadonIproto {
 /// With trees as primary indexes.
 pub const TREE: LadonIproto = LadonIproto { primary: Primary::Tree };
 
+/// Its name on the command line and in tables.
+pub const TREE_NAME: &str = "ladon-iproto";
+
 /// With hashes as primary indexes.
 pub const HASH: LadonIproto = LadonIproto { primary: Primary::Hash };
 
@@ -37,7 +40,7 @@ const ADMIN_PASSWORD: &str = "lab";
 impl System for LadonIproto {
     fn name(&self) -> &'static str {
         match self.primary {
-            Primary::Tree => "ladon-iproto",
+            Primary::Tree => TREE_NAME,
             Primary::Hash => "ladon-iproto-hash",
         }
     }

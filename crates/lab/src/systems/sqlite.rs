@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 
 use super::iproto_control::IprotoControl;
@@ -15,7 +15,8 @@ use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Setting, System,
 };
 use crate::dialects::iproto::request::Request;
-use crate::dialects::sql::SqlKind;
+use crate::dialects::sql::iproto::IprotoSql;
+use crate::dialects::sql::{Answers, Cell, Said, SqlKind, SqlProtocol, ask};
 use crate::operation::OperationKind;
 use crate::topology::Topology;
 
@@ -76,8 +77,26 @@ impl System for Sqlite {
         IprotoControl::connect(address)?.request(&Request::Ping).map(|_| ())
     }
 
-    fn effective_settings(&self, _: SocketAddr) -> io::Result<BTreeMap<String, String>> {
-        Ok([("threads".to_owned(), "1".to_owned())].into())
+    /// What it was compiled with.
+    fn effective_settings(&self, address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
+        let mut socket = TcpStream::connect(address)?;
+        IprotoSql.login(&mut socket)?;
+        let mut request = Vec::new();
+        IprotoSql.text(0, "PRAGMA compile_options", &mut request);
+        ask(&IprotoSql, &mut socket, Answers::Text, &request, |said| {
+            let Said::Rows { cells, .. } = said else {
+                return Err(io::Error::other(format!("PRAGMA answered {said:?}")));
+            };
+            let option = |cell: &Cell<'_>| match cell {
+                Cell::Text(text) => {
+                    let text = String::from_utf8_lossy(text).into_owned();
+                    let (name, value) = text.split_once('=').unwrap_or((&text, "yes"));
+                    Some((name.to_owned(), value.to_owned()))
+                }
+                _ => None,
+            };
+            Ok(cells.iter().filter_map(option).collect())
+        })?
     }
 
     fn can(&self, capability: Capability) -> Result<(), String> {

@@ -22,11 +22,15 @@ pub const WORK: Work = Work {
     plan,
 };
 
-/// Users of what is about single rows.
-pub(crate) const USERS: usize = 50;
+const USERS: usize = 50;
 const DEPTHS: [usize; 2] = [1, 16];
 /// Rows that are inserted in a second, roughly, where that is slowest.
 const FILLED_PER_SECOND: f64 = 150_000.0;
+
+/// Users of what is about single rows.
+pub(crate) fn users(scale: &Scale) -> usize {
+    scale.clients_or(&[USERS]).first().copied().unwrap_or(USERS)
+}
 
 /// How many statements a user sends at once.
 pub(crate) fn depths(scale: &Scale) -> Vec<usize> {
@@ -70,11 +74,12 @@ fn plan(scale: &Scale) -> Plan {
         beside_seconds: f64::from(rows(scale)) / FILLED_PER_SECOND,
         ..Custom::in_sql(Own::LoadSql, &[])
     };
+    let users = users(scale);
     let (mut parts, mut steps) = (Vec::new(), vec![Step::Load(load)]);
     for (name, _, title) in &POINTS {
         parts.push(Part {
             name: name[0].to_owned(),
-            title: format!("{title}; {USERS} users"),
+            title: format!("{title}; {users} users"),
             axis: axis("statements at once", "statements"),
             figures: figures(),
         });

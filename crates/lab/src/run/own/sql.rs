@@ -14,7 +14,7 @@ use crate::run::cell::CellError;
 use crate::run::round::round_of;
 use crate::run::stage::Stage;
 use crate::systems::cleanup;
-use crate::works::sql::{POINTS, QUERIES, USERS, depths, rows};
+use crate::works::sql::{POINTS, QUERIES, depths, rows, users};
 
 /// How long a statement may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -79,14 +79,15 @@ fn points(
     tables: &mut Tables,
 ) -> Result<(), CellError> {
     let (mut streams, mut statements) = (Vec::new(), Vec::new());
-    for _ in 0..USERS {
+    let users = users(&stage.bench.scale);
+    for _ in 0..users {
         let mut socket = connect(stage, protocol)?;
         statements.push(prepare(protocol, &mut socket, point.statement())?);
         streams.push(Stream::opened(socket).map_err(broken)?);
     }
     let seed = stage.next_seed();
     let workload = Points::new(point, protocol, statements, tables, depth, seed);
-    let round = stage.measure_streams(streams, USERS, workload)?;
+    let round = stage.measure_streams(streams, users, workload)?;
     stage.put(part, Some(depth as f64), round);
     Ok(())
 }
