@@ -112,6 +112,8 @@ pub struct Changes {
     /// Those that are not written yet.
     rows: std::vec::IntoIter<Change>,
     done: Done,
+    /// A bug on purpose: the row at which a slice ends is lost.
+    pub lost_row_canary: bool,
 }
 
 #[derive(Debug)]
@@ -368,7 +370,7 @@ impl Changing {
 
     pub(crate) fn made(&self, on_conflict: OnConflict, rows: Vec<Change>) -> Changes {
         let (table, rows) = (Arc::clone(&self.table), rows.into_iter());
-        Changes { table, on_conflict, rows, done: Done::default() }
+        Changes { table, on_conflict, rows, done: Done::default(), lost_row_canary: false }
     }
 
     /// Visits the tuples that a query finds.
@@ -572,6 +574,9 @@ impl Changes {
             applied?;
             left -= 1;
             if left == 0 && !self.is_empty() {
+                if self.lost_row_canary {
+                    self.rows.next();
+                }
                 return Ok(None);
             }
         }

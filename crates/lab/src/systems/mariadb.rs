@@ -22,8 +22,7 @@ use crate::topology::Topology;
 #[derive(Clone, Copy, Debug)]
 pub struct MariaDb;
 
-const INSTALL: &str =
-    "RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends mariadb-server";
+const INSTALL: &str = "RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends mariadb-server";
 
 /// What no work here reaches.
 const TABLE_BYTES_MAX: &str = "4G";
@@ -139,11 +138,7 @@ fn open(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(socket)
 }
 
-fn query<T>(
-    address: SocketAddr,
-    text: &str,
-    see: impl FnOnce(&Said<'_>) -> T,
-) -> io::Result<T> {
+fn query<T>(address: SocketAddr, text: &str, see: impl FnOnce(&Said<'_>) -> T) -> io::Result<T> {
     let mut request = Vec::new();
     MySql.text(0, text, &mut request);
     ask(&MySql, &mut open(address)?, Answers::Text, &request, see)

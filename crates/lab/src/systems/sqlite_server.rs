@@ -37,7 +37,8 @@ pub fn serve(port: u16) -> io::Result<()> {
     let mut listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
     let (mut poll, mut events) = (Poll::new()?, Events::with_capacity(256));
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
-    let mut statements = Statements { database: &database, numbers: HashMap::new(), all: Vec::new() };
+    let mut statements =
+        Statements { database: &database, numbers: HashMap::new(), all: Vec::new() };
     let mut clients: HashMap<Token, Client> = HashMap::new();
     let mut next = 0;
     loop {
@@ -72,7 +73,8 @@ impl Client {
         let interest = Interest::READABLE | Interest::WRITABLE;
         poll.registry().register(&mut socket, token, interest).ok()?;
         let salt = "A".repeat(43) + "=";
-        let greeting = format!("{:<63}\n{salt:<63}\n", "Tarantool 2.6.0 (Binary) SQLite of the lab");
+        let greeting =
+            format!("{:<63}\n{salt:<63}\n", "Tarantool 2.6.0 (Binary) SQLite of the lab");
         debug_assert_eq!(greeting.len(), GREETING_BYTES);
         let mut client = Self { socket, received: Vec::new(), unsent: greeting.into_bytes() };
         client.send()?;
@@ -215,7 +217,8 @@ impl Statements<'_> {
                 &mut { text }
             }
             (None, Some(number)) => {
-                let known = usize::try_from(number).ok().and_then(|number| self.all.get_mut(number));
+                let known =
+                    usize::try_from(number).ok().and_then(|number| self.all.get_mut(number));
                 known.ok_or("no such statement")?
             }
             _ => return Err("EXECUTE needs a text or a statement".to_owned()),

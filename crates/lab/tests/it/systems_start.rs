@@ -97,7 +97,9 @@ fn ladon_over_iproto() {
 
 #[test]
 fn mariadb() {
-    every_setting_starts("mariadb", |key, value| key == "default_storage_engine" && value == "MEMORY");
+    every_setting_starts("mariadb", |key, value| {
+        key == "default_storage_engine" && value == "MEMORY"
+    });
 }
 
 #[test]

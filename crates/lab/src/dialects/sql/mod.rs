@@ -119,18 +119,16 @@ pub trait SqlProtocol: Send {
     ///
     /// # Errors
     /// When the bytes cannot be a reply.
-    fn reply<'a>(
-        &self,
-        answers: Answers,
-        bytes: &'a [u8],
-    ) -> Result<Option<Reply<'a>>, Malformed>;
+    fn reply<'a>(&self, answers: Answers, bytes: &'a [u8]) -> Result<Option<Reply<'a>>, Malformed>;
 
     /// How the statement that creates a table ends: its columns, and which is the primary key, in a
     /// tree. `columns` are names with whether they are texts.
     fn create_table(&self, name: &str, columns: &[(&str, bool)]) -> String {
         let columns: Vec<String> = columns
             .iter()
-            .map(|(name, is_text)| format!("{name} {}", if *is_text { "VARCHAR(40)" } else { "INTEGER" }))
+            .map(|(name, is_text)| {
+                format!("{name} {}", if *is_text { "VARCHAR(40)" } else { "INTEGER" })
+            })
             .collect();
         format!("CREATE TABLE {name} ({}, PRIMARY KEY (id))", columns.join(", "))
     }
@@ -180,7 +178,8 @@ pub fn ask<T>(
         }
         received.extend_from_slice(&piece[..read]);
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-        let reply = protocol.reply(answers, &received).map_err(|error| invalid(error.to_string()))?;
+        let reply =
+            protocol.reply(answers, &received).map_err(|error| invalid(error.to_string()))?;
         match reply {
             Some(reply) if reply.length == received.len() => return Ok(see(&reply.said)),
             Some(_) => return Err(invalid("more than one reply".to_owned())),

@@ -117,7 +117,9 @@ impl SqlProtocol for MySql {
     fn create_table(&self, name: &str, columns: &[(&str, bool)]) -> String {
         let columns: Vec<String> = columns
             .iter()
-            .map(|(name, is_text)| format!("{name} {}", if *is_text { "VARCHAR(40)" } else { "BIGINT" }))
+            .map(|(name, is_text)| {
+                format!("{name} {}", if *is_text { "VARCHAR(40)" } else { "BIGINT" })
+            })
             .collect();
         format!(
             "CREATE TABLE {name} ({}, PRIMARY KEY USING BTREE (id)) ENGINE = MEMORY",
@@ -219,11 +221,7 @@ fn said<'a>(answers: Answers, packets: &mut Packets<'a>) -> Result<Said<'a>, Sto
     }
 }
 
-fn rows<'a>(
-    answers: Answers,
-    columns: usize,
-    packets: &mut Packets<'a>,
-) -> Result<Said<'a>, Stop> {
+fn rows<'a>(answers: Answers, columns: usize, packets: &mut Packets<'a>) -> Result<Said<'a>, Stop> {
     let mut kinds = Vec::new();
     for _ in 0..columns {
         kinds.push(kind(packets.next()?).ok_or(Stop::Wrong)?);

@@ -89,7 +89,18 @@ impl<'a> Points<'a> {
         let asked = vec![0; statements.len() * depth];
         let random = Random::new(seed);
         let (requests, text) = (Vec::new(), String::new());
-        Self { point, protocol, statements, tables, depth, random, asked, requests, text, refused: None }
+        Self {
+            point,
+            protocol,
+            statements,
+            tables,
+            depth,
+            random,
+            asked,
+            requests,
+            text,
+            refused: None,
+        }
     }
 
     /// The number of the next row to ask about.
@@ -135,12 +146,17 @@ impl<'a> Points<'a> {
                 self.tables.hits += 1;
                 true
             }
-            (Point::Prepared | Point::Text | Point::Range, Said::Rows { columns: COLUMNS, cells }) => {
-                let rows = if self.point == Point::Range { RANGE.min(self.tables.accounts) } else { 1 };
+            (
+                Point::Prepared | Point::Text | Point::Range,
+                Said::Rows { columns: COLUMNS, cells },
+            ) => {
+                let rows =
+                    if self.point == Point::Range { RANGE.min(self.tables.accounts) } else { 1 };
                 let is_row = |(id, cells): (i64, &[Cell<'_>])| {
                     tables::name(id, &mut self.text);
                     let numbers = [id, tables::branch(id), tables::amount(id)];
-                    let number = |(cell, number): (&Cell<'_>, i64)| cell.is(&Value::Integer(number));
+                    let number =
+                        |(cell, number): (&Cell<'_>, i64)| cell.is(&Value::Integer(number));
                     cells.iter().zip(numbers).all(number)
                         && cells[COLUMNS - 1] == Cell::Text(self.text.as_bytes())
                 };

@@ -79,9 +79,8 @@ fn joined(key: impl Fn(i64) -> i64) -> Vec<i64> {
     for id in 1..=JOINED {
         right[key(id) as usize] = tables::branch(id);
     }
-    let sum = (1..=JOINED)
-        .map(|id| tables::amount(id) + right[tables::left_key(id) as usize])
-        .sum();
+    let sum =
+        (1..=JOINED).map(|id| tables::amount(id) + right[tables::left_key(id) as usize]).sum();
     vec![JOINED, sum]
 }
 
@@ -98,7 +97,8 @@ mod tests {
             Value::Integer(number) => *number,
             Value::Text(_) => panic!("{value:?}"),
         };
-        let column = |column: usize| right.1.iter().skip(column).step_by(3).map(number).sum::<i64>();
+        let column =
+            |column: usize| right.1.iter().skip(column).step_by(3).map(number).sum::<i64>();
         assert_eq!(column(1), 5000);
         assert_eq!(Query::Sum.answer(&tables).1, [Value::Integer(column(2))]);
         let cells = right.1.iter().map(|value| Cell::Integer(number(value)));

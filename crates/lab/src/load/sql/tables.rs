@@ -87,7 +87,8 @@ impl Tables {
             name(id, &mut of_name);
             format!("({id},{},{},0,'{of_name}')", branch(id), amount(id))
         });
-        let lefts = inserts("lefts", JOINED, |id| format!("({id},{},{})", left_key(id), amount(id)));
+        let lefts =
+            inserts("lefts", JOINED, |id| format!("({id},{},{})", left_key(id), amount(id)));
         let rights =
             inserts("rights", JOINED, |id| format!("({id},{},{})", right_key(id), branch(id)));
         accounts.chain(lefts).chain(rights)
@@ -128,6 +129,9 @@ mod tests {
         assert_eq!(rows, 1001 + 2 * JOINED.cast_unsigned());
         let (first, count) = Tables::new(2).fills().next().unwrap();
         assert_eq!(count, 2);
-        assert!(first.starts_with("INSERT INTO accounts VALUES (1,") && first.ends_with("'name-0000002')"));
+        assert!(
+            first.starts_with("INSERT INTO accounts VALUES (1,")
+                && first.ends_with("'name-0000002')")
+        );
     }
 }

@@ -86,13 +86,15 @@ impl WorkCost {
                     self.beside_seconds += custom.beside_seconds;
                 }
                 Step::Load(custom)
-                    if !custom.sql && !custom.redis_commands || subject.speaks(DriverKind::Resp) =>
+                    if !custom.sql && !custom.redis_commands
+                        || subject.speaks(DriverKind::Resp) =>
                 {
                     self.prepare_seconds += custom.beside_seconds;
                 }
                 Step::Load(_) => return,
                 Step::Custom(custom)
-                    if !custom.sql && !custom.redis_commands || subject.speaks(DriverKind::Resp) =>
+                    if !custom.sql && !custom.redis_commands
+                        || subject.speaks(DriverKind::Resp) =>
                 {
                     // A helper's system does nothing that a work does by itself.
                     if subject.dialect().is_err() {
