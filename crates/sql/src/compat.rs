@@ -29,7 +29,7 @@ const PARTS: &[(&str, &str)] = &[
     ("`TRUNCATE TABLE`", ""),
     (
         "`CREATE TABLE`: `PRIMARY KEY`, `UNIQUE`, `NOT NULL`, `DEFAULT`, `COLLATE`, `AUTOINCREMENT`, `FOREIGN KEY`, `CHECK`",
-        "`CHECK` in a table with `COLLATE`; `SET DEFAULT` of foreign keys; keys are checked at once, also `DEFERRABLE` ones; the engine vinyl",
+        "`CHECK` in a table with `COLLATE`; `SET DEFAULT` of foreign keys, and `INITIALLY DEFERRED` ones; the engine vinyl",
     ),
     ("`CREATE [UNIQUE] INDEX`, `CREATE VIEW`, `DROP TABLE`, `DROP INDEX`, `DROP VIEW`", ""),
     (

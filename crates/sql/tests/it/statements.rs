@@ -188,3 +188,28 @@ fn texts_of_no_type_are_not_among_several_numbers() {
         ("SELECT a FROM s WHERE b IN (1.5, 2)", "\"2\""),
     ]);
 }
+
+#[test]
+fn foreign_keys_say_when_they_are_checked() {
+    check(&[
+        ("CREATE TABLE p (a INT PRIMARY KEY)", "defined"),
+        ("CREATE TABLE c1 (a INT PRIMARY KEY, b INT REFERENCES p DEFERRABLE)", "defined"),
+        (
+            "CREATE TABLE c2 (a INT PRIMARY KEY, b INT REFERENCES p NOT DEFERRABLE NOT NULL)",
+            "defined",
+        ),
+        (
+            "CREATE TABLE c3 (a INT PRIMARY KEY, b INT, \
+             FOREIGN KEY (b) REFERENCES p (a) ON DELETE CASCADE DEFERRABLE INITIALLY IMMEDIATE, UNIQUE (b))",
+            "defined",
+        ),
+        (
+            "CREATE TABLE c4 (a INT PRIMARY KEY, b INT REFERENCES p DEFERRABLE INITIALLY DEFERRED)",
+            "5 SQL of Ladon does not support foreign keys that are INITIALLY DEFERRED",
+        ),
+        (
+            "CREATE TABLE c5 (a INT PRIMARY KEY, b INT REFERENCES p DEFERRABLE INITIALLY)",
+            "184 Syntax error at line 1 near ')'",
+        ),
+    ]);
+}
