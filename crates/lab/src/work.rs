@@ -259,6 +259,8 @@ pub struct Custom {
     pub parts: &'static [&'static str],
     /// Whether it is asked in commands that only Redis and its like have.
     pub redis_commands: bool,
+    /// Whether it is asked in SQL.
+    pub sql: bool,
     /// How many measurements it makes, each with its warm-up.
     pub measurements: usize,
     /// Seconds that it takes beside them, roughly: for the plan of a run.
@@ -271,13 +273,20 @@ impl Custom {
     /// Fills `parts`, without measurements of the usual length.
     #[must_use]
     pub const fn new(own: Own, parts: &'static [&'static str]) -> Self {
-        Self { own, parts, redis_commands: false, measurements: 0, beside_seconds: 0.0, starts: 0 }
+        let (redis_commands, sql) = (false, false);
+        Self { own, parts, redis_commands, sql, measurements: 0, beside_seconds: 0.0, starts: 0 }
     }
 
     /// The same, in commands that only Redis and its like have.
     #[must_use]
     pub const fn in_redis_commands(own: Own, parts: &'static [&'static str]) -> Self {
         Self { redis_commands: true, ..Self::new(own, parts) }
+    }
+
+    /// The same, in SQL.
+    #[must_use]
+    pub const fn in_sql(own: Own, parts: &'static [&'static str]) -> Self {
+        Self { sql: true, ..Self::new(own, parts) }
     }
 }
 
@@ -304,6 +313,10 @@ pub enum Own {
     Publish,
     /// Writes that say what they do to keys, and the same when they do not.
     Notifications,
+    /// Tables, for [`Own::Sql`].
+    LoadSql,
+    /// A statement of SQL.
+    Sql,
     /// Large values, for [`Own::Stall`].
     LoadLarge,
     /// Small reads beside a long command.

@@ -2,9 +2,10 @@
 
 use crate::ast::{self, Event, Expr, OnConflict, Timing};
 use crate::bind::Binder;
-use crate::catalog::{Index, Table};
+use crate::catalog::{Index, IndexPart, Table};
 use crate::convert::assign;
 use crate::error::{self, Error, Then};
+use crate::operators::order;
 use crate::parser::statement::expression;
 use crate::programs::{Fired, parsed};
 use crate::run::{Env, Run, Slot};
@@ -111,6 +112,8 @@ pub struct Changes {
     /// Those that are not written yet.
     rows: std::vec::IntoIter<Change>,
     done: Done,
+    /// A bug on purpose: the row at which a slice ends is lost.
+    pub lost_row_canary: bool,
 }
 
 #[derive(Debug)]
@@ -134,6 +137,14 @@ pub(crate) fn unique_key(index: &Index, tuple: &[u8]) -> Option<Vec<u8>> {
         key.extend_from_slice(value.filter(|value| *value != [0xc0])?);
     }
     Some(key)
+}
+
+/// Whether two keys of an index are equal as it orders them.
+fn is_same_key(index: &Index, a: &[u8], b: &[u8]) -> bool {
+    let is_equal = |((a, b), part): ((&[u8], &[u8]), &IndexPart)| {
+        a == b || order(&Value::unpack(a), &Value::unpack(b), part.collation).is_eq()
+    };
+    a == b || Fields::of(a).zip(Fields::of(b)).zip(&index.parts).all(is_equal)
 }
 
 fn target(binder: &mut Binder<'_>, name: &str, event: Event) -> Result<Arc<Table>, Error> {
@@ -359,7 +370,7 @@ impl Changing {
 
     pub(crate) fn made(&self, on_conflict: OnConflict, rows: Vec<Change>) -> Changes {
         let (table, rows) = (Arc::clone(&self.table), rows.into_iter());
-        Changes { table, on_conflict, rows, done: Done::default() }
+        Changes { table, on_conflict, rows, done: Done::default(), lost_row_canary: false }
     }
 
     /// Visits the tuples that a query finds.
@@ -563,6 +574,9 @@ impl Changes {
             applied?;
             left -= 1;
             if left == 0 && !self.is_empty() {
+                if self.lost_row_canary {
+                    self.rows.next();
+                }
                 return Ok(None);
             }
         }
@@ -633,10 +647,11 @@ impl Changes {
         })
     }
 
-    /// Whether a row gets another primary key.
+    /// Whether a row gets another primary key; one that is equal (`-0.0`, a letter by its
+    /// collation) is the same.
     fn moves(&self, key: &[u8], new: &[u8]) -> bool {
-        let own = self.table.indexes.first().and_then(|primary| unique_key(primary, new));
-        own.is_some_and(|own| own != key)
+        let Some(primary) = self.table.indexes.first() else { return false };
+        unique_key(primary, new).is_some_and(|own| !is_same_key(primary, &own, key))
     }
 
     /// Writes a row with another primary key: the row before leaves. 2.6 does that for OR REPLACE
@@ -686,9 +701,11 @@ impl Changes {
             let Some(key) = unique_key(index, tuple) else { continue };
             let found = writer.find(self.table.id, index.id, &key)?;
             let is_own = |found: &Tuple| {
-                let primary =
-                    self.table.indexes.first().and_then(|it| unique_key(it, found.bytes()));
-                own.is_some_and(|own| primary.as_deref() == Some(own))
+                let Some((primary, own)) = self.table.indexes.first().zip(own) else {
+                    return false;
+                };
+                let theirs = unique_key(primary, found.bytes());
+                theirs.is_some_and(|theirs| is_same_key(primary, &theirs, own))
             };
             if found.is_none_or(|found| is_own(&found)) {
                 continue;

@@ -29,7 +29,7 @@ const PARTS: &[(&str, &str)] = &[
     ("`TRUNCATE TABLE`", ""),
     (
         "`CREATE TABLE`: `PRIMARY KEY`, `UNIQUE`, `NOT NULL`, `DEFAULT`, `COLLATE`, `AUTOINCREMENT`, `FOREIGN KEY`, `CHECK`",
-        "`CHECK` in a table with `COLLATE`; `SET DEFAULT` of foreign keys; keys are checked at once, also `DEFERRABLE` ones; the engine vinyl",
+        "`CHECK` in a table with `COLLATE`; `SET DEFAULT` of foreign keys, and `INITIALLY DEFERRED` ones; the engine vinyl",
     ),
     ("`CREATE [UNIQUE] INDEX`, `CREATE VIEW`, `DROP TABLE`, `DROP INDEX`, `DROP VIEW`", ""),
     (
@@ -95,6 +95,10 @@ stored as they are; they have no literals, casts or arithmetic.
 - **Triggers** are the option `sql_triggers` of the space, not tuples of `_trigger`. Changes by SQL fire them, other
   requests do not, as in Tarantool. A statement that fires triggers runs row by row.
 - **Negative zero** (`-1 / 6`), whose remainders are wrong in 2.6.0, is 0.
+- **Rows that 2.6.0 loses**: some of those that `IS NOT NULL` selects, also in `DELETE` and `UPDATE`, and by an index with a
+  collation those that are `LIKE` a text which begins beyond ASCII (`LIKE 'é%'`). Ladon has them.
+- **Of texts that are equal by a collation** a group shows one, that of its last row, or of the row that the last `MIN` or `MAX` of the
+  query shows, as in Tarantool; where rows come in another order, it may be another one.
 - **`OR IGNORE`** leaves the row alone that breaks a check; 2.6.0 leaves some of those behind it alone as well.
 - **`DESC` in an index** changes nothing: an index is read in both directions.
 - **`EXPLAIN`** shows the plan only; there is no bytecode.

@@ -113,7 +113,10 @@ fn next(text: &[u8], at: usize) -> Result<(Kind, usize), Error> {
             if end > at + 1 { Ok((Kind::Named, end)) } else { bad(end) }
         }
         byte if is_word(byte) => Ok((Kind::Word, word_end(text, at))),
-        _ => match SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes())) {
+        first => match SIGNS
+            .iter()
+            .find(|sign| sign.as_bytes()[0] == first && rest.starts_with(sign.as_bytes()))
+        {
             Some(sign) => Ok((Kind::Sign, at + sign.len())),
             None => bad(at + 1),
         },

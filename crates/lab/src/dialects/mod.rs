@@ -12,6 +12,7 @@ pub mod memcached;
 pub mod prefixed;
 pub mod resp;
 pub mod slots;
+pub mod sql;
 
 use crate::operation::{Answer, Operation, OperationKind};
 

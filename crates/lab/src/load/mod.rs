@@ -24,6 +24,7 @@ pub mod polite;
 pub mod question;
 pub mod random;
 pub mod sample;
+pub mod sql;
 pub mod stall;
 pub mod stream;
 pub mod template;

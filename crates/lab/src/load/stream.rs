@@ -56,6 +56,15 @@ impl Stream {
         Ok(Self { socket: TcpStream::from_std(socket), tls: None })
     }
 
+    /// A connection that somebody else opened and that is silent.
+    ///
+    /// # Errors
+    /// What the socket says.
+    pub fn opened(socket: std::net::TcpStream) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket: TcpStream::from_std(socket), tls: None })
+    }
+
     /// Connects and says what `dialect` says first.
     ///
     /// # Errors

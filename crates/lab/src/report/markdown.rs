@@ -19,7 +19,7 @@ use super::view::standing::{Verdict, standings};
 use super::view::verdict::promise;
 use crate::results::statistics::{Level, paired_ratio};
 use crate::results::{PartResult, Results, WorkResult};
-use crate::systems::{bare_loop, ladon_speaking};
+use crate::systems::{bare_loop, ladon_iproto, ladon_speaking};
 
 /// What comes before and after.
 pub const BEGIN: &str = "<!-- measured:begin -->";
@@ -94,6 +94,7 @@ type Column = (&'static str, &'static str, Option<f64>);
 
 const MEMCACHED: &str = ladon_speaking::MEMCACHED.name;
 const HTTP: &str = ladon_speaking::HTTP.name;
+const IPROTO: &str = ladon_iproto::TREE_NAME;
 
 const TABLES: &[Table] = &[
     Table {
@@ -237,6 +238,20 @@ const TABLES: &[Table] = &[
         columns: &[("until it answers", "snapshot", None)],
     },
     Table {
+        title: "Server CPU of a statement of SQL, microseconds; 1,000,000 rows, 50 users for single rows (`sql`)",
+        work: "sql",
+        key: "cpu_us",
+        base: IPROTO,
+        columns: STATEMENTS,
+    },
+    Table {
+        title: "Statements a second, likewise",
+        work: "sql",
+        key: "per_second",
+        base: IPROTO,
+        columns: STATEMENTS,
+    },
+    Table {
         title: "The same through memcached's protocol (`pipeline`)",
         work: "pipeline",
         key: "cpu_us",
@@ -266,6 +281,23 @@ const SINGLE_KEYS: &[Column] = &[
     ("GET, 16", "get-64", Some(16.0)),
     ("SET, 64", "set-64", Some(64.0)),
     ("GET, 64", "get-64", Some(64.0)),
+];
+
+const STATEMENTS: &[Column] = &[
+    ("a row by its key, prepared", "prepared", Some(1.0)),
+    ("16 at once", "prepared", Some(16.0)),
+    ("the same, by text", "text", Some(1.0)),
+    ("by text, 16 at once", "text", Some(16.0)),
+    ("100 rows in order", "range", Some(1.0)),
+    ("100 rows, 16 at once", "range", Some(16.0)),
+    ("INSERT of a row", "insert", Some(1.0)),
+    ("INSERT, 16 at once", "insert", Some(16.0)),
+    ("UPDATE of a row", "update", Some(1.0)),
+    ("UPDATE, 16 at once", "update", Some(16.0)),
+    ("join of 1,000 by 1,000 by a key", "join-key", None),
+    ("the same without an index", "join", None),
+    ("SUM over all rows", "sum", None),
+    ("COUNT and SUM of 100 groups", "group-by", None),
 ];
 
 const PAGES: &[Column] = &[

@@ -185,7 +185,11 @@ impl Attached {
             (DriverKind::MemcachedText, _) => Box::new(Memcached),
             (DriverKind::Http, _) => Box::new(Http),
             (DriverKind::HttpCommands, _) => Box::new(HttpCommands),
-            (DriverKind::Resp | DriverKind::RespSearch | DriverKind::Helper, password) => {
+            // An address names none of the last two.
+            (
+                DriverKind::Resp | DriverKind::RespSearch | DriverKind::Sql | DriverKind::Helper,
+                password,
+            ) => {
                 let search = self.driver == DriverKind::RespSearch;
                 let resp = if search { Resp::with_search() } else { Resp::new() };
                 match password {

@@ -2,6 +2,7 @@
 
 use super::attach::Attached;
 use crate::dialects::Dialect;
+use crate::dialects::sql::SqlKind;
 use crate::operation::OperationKind;
 use crate::systems::registry::Found;
 use crate::systems::system::{DriverKind, Promise, Setting};
@@ -140,6 +141,20 @@ impl Subject {
     #[must_use]
     pub fn speaks_http(&self) -> bool {
         self.speaks(DriverKind::Http) || self.speaks(DriverKind::HttpCommands)
+    }
+
+    /// How statements of SQL reach it.
+    ///
+    /// # Errors
+    /// That none do, in words.
+    pub fn sql(&self) -> Result<SqlKind, String> {
+        match self {
+            Self::Found(found) => {
+                let title = found.system.title();
+                found.system.sql().ok_or_else(|| format!("{title} is not asked in SQL here"))
+            }
+            Self::Attached(_) => Err("attached: no tables are made on it".to_owned()),
+        }
     }
 
     /// Whether it takes several requests of one connection at a time.

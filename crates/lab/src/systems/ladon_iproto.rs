@@ -16,6 +16,7 @@ use super::{redis_like, resp_beside};
 use crate::dialects::iproto::msgpack::Value;
 use crate::dialects::iproto::request::Request;
 use crate::dialects::iproto::spaces;
+use crate::dialects::sql::SqlKind;
 use crate::operation::OperationKind;
 use crate::topology::Topology;
 
@@ -28,6 +29,9 @@ pub struct LadonIproto {
 /// With trees as primary indexes.
 pub const TREE: LadonIproto = LadonIproto { primary: Primary::Tree };
 
+/// Its name on the command line and in tables.
+pub const TREE_NAME: &str = "ladon-iproto";
+
 /// With hashes as primary indexes.
 pub const HASH: LadonIproto = LadonIproto { primary: Primary::Hash };
 
@@ -36,7 +40,7 @@ const ADMIN_PASSWORD: &str = "lab";
 impl System for LadonIproto {
     fn name(&self) -> &'static str {
         match self.primary {
-            Primary::Tree => "ladon-iproto",
+            Primary::Tree => TREE_NAME,
             Primary::Hash => "ladon-iproto-hash",
         }
     }
@@ -58,6 +62,10 @@ impl System for LadonIproto {
 
     fn driver(&self) -> DriverKind {
         DriverKind::Iproto
+    }
+
+    fn sql(&self) -> Option<SqlKind> {
+        Some(SqlKind::Iproto)
     }
 
     fn can_do(&self, kind: OperationKind) -> Result<(), String> {
@@ -127,8 +135,8 @@ const SPACE_SEQUENCE: u64 = 340;
 
 const ADMIN: Value = Value::Unsigned(1);
 const GUEST: Value = Value::Unsigned(0);
-/// Reading, writing and execution, and what it has at first: a session, and its use.
-const ALL_RIGHTS: Value = Value::Unsigned(31);
+/// Reading, writing, execution and making things, and what it has at first: a session, and its use.
+const ALL_RIGHTS: Value = Value::Unsigned(63);
 
 /// Makes what Tarantool's program makes, by `admin`.
 fn have_spaces(address: SocketAddr, primary: Primary) -> io::Result<()> {

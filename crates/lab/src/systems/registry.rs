@@ -4,8 +4,8 @@ use super::program_paths::ProgramPaths;
 use super::system::{Missing, Program, System};
 use super::web::Web;
 use super::{
-    bare_loop, hazelcast, ladon, ladon_iproto, ladon_speaking, memcached, redis, tarantool,
-    untried, voltdb,
+    bare_loop, hazelcast, ladon, ladon_iproto, ladon_speaking, mariadb, memcached, redis, sqlite,
+    tarantool, untried, voltdb,
 };
 
 /// All of them.
@@ -32,6 +32,8 @@ pub static ALL: &[&dyn System] = &[
     &Web::GoRedis,
     &Web::TarantoolHttp,
     &voltdb::VoltDb,
+    &sqlite::Sqlite,
+    &mariadb::MariaDb,
     &bare_loop::BareLoop,
 ];
 

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use super::program_paths::ProgramPaths;
+use crate::dialects::sql::SqlKind;
 use crate::dialects::{self, Dialect};
 use crate::operation::OperationKind;
 use crate::topology::Topology;
@@ -176,13 +177,15 @@ pub enum DriverKind {
     Http,
     /// HTTP to a server that takes Redis' commands as JSON.
     HttpCommands,
+    /// Statements of SQL alone ([`System::sql`]): no operation of the other works.
+    Sql,
     /// A client of its own, in a helper program that is commanded by lines of JSON
     /// ([`crate::run::helper`]).
     Helper,
 }
 
 impl DriverKind {
-    /// The dialect, without login; none where a helper speaks.
+    /// The dialect, without login; none where a helper speaks, or SQL alone.
     #[must_use]
     pub fn dialect(self) -> Option<Box<dyn Dialect>> {
         Some(match self {
@@ -192,7 +195,7 @@ impl DriverKind {
             Self::MemcachedText => Box::new(dialects::memcached::Memcached),
             Self::Http => Box::new(dialects::http::Http),
             Self::HttpCommands => Box::new(dialects::http_commands::HttpCommands),
-            Self::Helper => return None,
+            Self::Sql | Self::Helper => return None,
         })
     }
 }
@@ -223,6 +226,11 @@ pub trait System: Send + Sync {
     /// Why not, in words for the report.
     fn can_do(&self, kind: OperationKind) -> Result<(), String> {
         self.driver().dialect().map_or(Ok(()), |dialect| dialect.can(kind))
+    }
+
+    /// How statements of SQL reach it, if any do.
+    fn sql(&self) -> Option<SqlKind> {
+        None
     }
 
     /// Whether several requests of one connection may be under way, each done and answered in its

@@ -15,6 +15,7 @@ use super::system::{
     Capability, DriverKind, Launch, Missing, Process, Program, Promise, Role, Setting, System,
 };
 use crate::dialects::iproto::msgpack::Value;
+use crate::dialects::sql::SqlKind;
 use crate::operation::OperationKind;
 use crate::topology::Topology;
 
@@ -71,6 +72,10 @@ impl System for Tarantool {
 
     fn driver(&self) -> DriverKind {
         DriverKind::Iproto
+    }
+
+    fn sql(&self) -> Option<SqlKind> {
+        Some(SqlKind::Iproto)
     }
 
     fn launch(&self, program: &Program, launch: &Launch<'_>) -> Result<Vec<Process>, String> {

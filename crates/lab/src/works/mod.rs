@@ -22,6 +22,7 @@ pub mod scripts;
 pub mod sets;
 pub mod shared;
 pub mod spaces;
+pub mod sql;
 pub mod stall;
 pub mod types;
 pub mod web;
@@ -41,6 +42,7 @@ pub static ALL: &[Work] = &[
     mixed::WORK,
     index::WORK,
     spaces::WORK,
+    sql::WORK,
     replica::WORK,
     replica::BOTH_WAYS,
     cluster::WORK,
@@ -60,7 +62,7 @@ pub static ALL: &[Work] = &[
 
 /// Those that `all` leaves out: what they ask differs little from one version of a system to the
 /// next, and they take long.
-pub const BY_NAME_ONLY: [&str; 5] = ["spaces", "stall-more", "growth", "eviction", "churn"];
+pub const BY_NAME_ONLY: [&str; 6] = ["spaces", "sql", "stall-more", "growth", "eviction", "churn"];
 
 /// Those of `--quick`.
 pub const QUICK: [&str; 4] = ["kv", "counter", "sets", "durability"];

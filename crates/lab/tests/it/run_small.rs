@@ -140,6 +140,31 @@ fn spaces_of_both_types_on_both_servers() {
 }
 
 #[test]
+fn statements_of_sql_on_all_that_take_them() {
+    for system in ["ladon-iproto", "tarantool", "sqlite", "mariadb"] {
+        all_measured(system, "sql", &[]);
+    }
+}
+
+/// A system that is named and takes no SQL says so in its cells.
+#[test]
+fn a_system_without_sql_says_so() {
+    if !is_here("tarantool") || !is_here("redis") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let both = ["--work", "sql", "--systems", "tarantool,redis"];
+    let output = lab(out.path(), &[&both[..], &SMALL].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = results(out.path());
+    let of_redis = cells(&results).filter(|(_, _, cell)| cell.system == "redis");
+    for (_, part, cell) in of_redis {
+        let Outcome::Empty { reason } = &cell.outcome else { panic!("{part}: {cell:?}") };
+        assert_eq!(reason, "Redis is not asked in SQL here");
+    }
+}
+
+#[test]
 fn an_index_on_redis_with_its_module() {
     all_measured("redisearch", "index", &[]);
 }

@@ -96,6 +96,18 @@ fn ladon_over_iproto() {
 }
 
 #[test]
+fn mariadb() {
+    every_setting_starts("mariadb", |key, value| {
+        key == "default_storage_engine" && value == "MEMORY"
+    });
+}
+
+#[test]
+fn sqlite() {
+    every_setting_starts("sqlite", |key, _| key == "THREADSAFE");
+}
+
+#[test]
 fn ladon_over_memcached() {
     every_setting_starts("ladon-memcached", |key, value| key == "memcached" && !value.is_empty());
 }

@@ -45,6 +45,21 @@ fn boolean(ex: Ex) -> Typed {
     (ex, Static::of(FieldType::Boolean))
 }
 
+/// Functions whose values have no type of their own in 2.6: a text among them is never equal to one
+/// of several numbers that are written.
+fn is_of_any_type(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(call) if matches!(call.name.as_str(), "COALESCE" | "NULLIF"))
+}
+
+/// Whether it is a number as it is written.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value) => matches!(value, Value::Int(_) | Value::Double(_)),
+        Expr::Unary(_, inner) => matches!(**inner, Expr::Literal(Value::Int(_) | Value::Double(_))),
+        _ => false,
+    }
+}
+
 fn unequal_rows(left: usize, right: usize) -> Error {
     let message = format!(
         "Unequal number of entries in row expression: left side has {left}, but right side - {right}"
@@ -329,10 +344,15 @@ impl Binder<'_> {
             let found = if is_negated { Ex::Unary(Unary::Not, Box::new(any)) } else { any };
             return Ok(boolean(found));
         }
+        let keeps_texts = list.len() > 1 && list.iter().all(is_number);
+        let any_type = is_of_any_type(left);
         let (left, of) = self.expr(left)?;
+        let any_type = any_type || of.kind == FieldType::Scalar;
         let mut bound = Vec::with_capacity(list.len());
         for (item, item_of) in self.all(list)? {
-            bound.push((item, comparison(of, item_of)?));
+            let how = comparison(of, item_of)?;
+            let is_numeric = how.is_numeric && !(keeps_texts && any_type);
+            bound.push((item, Comparison { is_numeric, ..how }));
         }
         Ok(boolean(Ex::InList(Box::new(left), bound, is_negated)))
     }

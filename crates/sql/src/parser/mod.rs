@@ -267,13 +267,14 @@ impl Parser<'_> {
         self.is_word_token(self.ahead(places), word)
     }
 
+    #[inline]
     fn is_sign(&self, sign: &str) -> bool {
-        self.token().kind == Kind::Sign && self.bytes_of(self.token()) == sign.as_bytes()
+        self.token().kind == Kind::Sign && is_same_sign(self.bytes_of(self.token()), sign)
     }
 
     fn is_sign_ahead(&self, places: usize, sign: &str) -> bool {
         let token = self.ahead(places);
-        token.kind == Kind::Sign && self.bytes_of(token) == sign.as_bytes()
+        token.kind == Kind::Sign && is_same_sign(self.bytes_of(token), sign)
     }
 
     fn takes(&mut self, word: &str) -> bool {
@@ -382,12 +383,42 @@ pub(crate) fn check_columns(count: usize) -> Result<(), Error> {
     Ok(())
 }
 
+/// Where the reserved words of each first letter begin, and where the last one's end.
+const FIRST_LETTERS: [u8; 27] = {
+    let mut begins = [0; 27];
+    let mut letter = 0;
+    while letter < 27 {
+        let mut at = 0;
+        while at < RESERVED.len() && RESERVED[at].as_bytes()[0] < b'A' + letter as u8 {
+            at += 1;
+        }
+        begins[letter] = at as u8;
+        letter += 1;
+    }
+    begins
+};
+
 fn is_reserved(word: &[u8]) -> bool {
-    let mut upper = [0; 20];
-    let Some(upper) = upper.get_mut(..word.len()) else { return false };
-    upper.copy_from_slice(word);
-    upper.make_ascii_uppercase();
-    RESERVED.binary_search_by(|reserved| reserved.as_bytes().cmp(upper)).is_ok()
+    let Some(letter) = word.first().map(|first| first.to_ascii_uppercase().wrapping_sub(b'A'))
+    else {
+        return false;
+    };
+    let Some([begin, end]) = FIRST_LETTERS.get(usize::from(letter)..).and_then(<[u8]>::first_chunk)
+    else {
+        return false;
+    };
+    let words = &RESERVED[usize::from(*begin)..usize::from(*end)];
+    words.iter().any(|reserved| reserved.as_bytes().eq_ignore_ascii_case(word))
+}
+
+/// Signs have one byte or two, of which the first tells most apart.
+#[inline]
+fn is_same_sign(bytes: &[u8], sign: &str) -> bool {
+    match (bytes, sign.as_bytes()) {
+        ([a], [b]) => a == b,
+        ([a, c], [b, d]) => a == b && c == d,
+        _ => false,
+    }
 }
 
 fn text_of(bytes: &[u8]) -> String {
@@ -399,7 +430,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reserved_words_are_sorted() {
-        assert!(RESERVED.is_sorted());
+    fn reserved_words_are_found_by_their_first_letters() {
+        assert!(RESERVED.is_sorted() && RESERVED.len() < 256);
+        for word in RESERVED {
+            assert!(is_reserved(word.to_lowercase().as_bytes()), "{word}");
+        }
+        for other in ["", "x", "selec", "selects", "_", "9", "zz", "\u{e9}", "[", "@"] {
+            assert!(!is_reserved(other.as_bytes()), "{other}");
+        }
     }
 }

@@ -429,7 +429,26 @@ impl Parser<'_> {
                 break;
             }
         }
+        self.deferral()?;
         Ok(ForeignDef { name, columns, parent, parent_columns, on_delete, on_update })
+    }
+
+    /// When a key is checked: at the end of the statement, and no later.
+    fn deferral(&mut self) -> Result<(), Error> {
+        let is_never = self.takes_all(&["NOT", "DEFERRABLE"]);
+        if !is_never && !self.takes("DEFERRABLE") || !self.takes("INITIALLY") {
+            return Ok(());
+        }
+        if self.takes("IMMEDIATE") {
+            return Ok(());
+        }
+        if !self.takes("DEFERRED") {
+            return Err(self.unexpected());
+        }
+        match is_never {
+            true => Ok(()),
+            false => Err(error::unsupported("foreign keys that are INITIALLY DEFERRED")),
+        }
     }
 
     fn foreign_action(&mut self) -> Result<ForeignAction, Error> {

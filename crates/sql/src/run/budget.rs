@@ -34,6 +34,7 @@ impl Budget {
         self.steps.get()
     }
 
+    #[inline]
     pub(crate) fn step(&self) -> Result<(), Error> {
         let steps = self.steps.get() + 1;
         self.steps.set(steps);

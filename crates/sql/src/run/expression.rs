@@ -117,6 +117,7 @@ impl Run<'_> {
         }
     }
 
+    #[inline]
     pub(crate) fn all_hold(&self, all: &[Ex], env: &Env<'_>) -> Result<bool, Error> {
         for ex in all {
             if !self.holds(ex, env)? {
@@ -374,6 +375,9 @@ fn is_same(left: &Seen<'_>, value: &Seen<'_>, how: Comparison) -> bool {
 
 #[inline]
 fn field<'v>(place: Place, env: &Env<'v>) -> Seen<'v> {
+    if place.up == 0 {
+        return env.slots.get(place.slot).map_or(Seen::Null, |slot| slot.see(place.field));
+    }
     let mut env = *env;
     for _ in 0..place.up {
         match env.outer {

@@ -1,35 +1,74 @@
 //! Groups and their aggregates.
 
 use super::core::{Sink, empty};
-use super::keep::canonical_row;
+use super::keep::{ByBytes, canonical_row};
 use super::query::row_bytes;
-use super::{Env, Run, Seen, Slot};
+use super::scan::Scan;
+use super::{Budget, Env, Run, Seen, Slot};
 use crate::aggregate::{Aggregate, State};
 use crate::error::Error;
 use crate::operators::order;
 use crate::tree::{AggregateCall, Core, Group};
 use crate::value::Value;
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// A group so far.
-struct Grouped<'r> {
+pub(super) struct Grouped<'r> {
     keys: Vec<Value>,
-    states: Vec<State>,
+    pub(super) states: Vec<State>,
     /// Values that aggregates of DISTINCT have seen.
     seen: Vec<HashSet<Vec<u8>>>,
     /// The row that columns outside of aggregates show.
-    slots: Vec<Slot<'r>>,
+    pub(super) slots: Vec<Slot<'r>>,
 }
 
 impl<'r> Grouped<'r> {
-    fn new(keys: Vec<Value>, group: &Group, slots: &[Slot<'r>]) -> Grouped<'r> {
+    pub(super) fn new(keys: Vec<Value>, group: &Group, slots: &[Slot<'r>]) -> Grouped<'r> {
         Grouped {
             keys,
             states: group.aggregates.iter().map(|call| State::new(call.of)).collect(),
             seen: group.aggregates.iter().map(|_| HashSet::new()).collect(),
             slots: if group.shows_row { slots.to_vec() } else { Vec::new() },
         }
+    }
+}
+
+/// The groups so far, by the bytes of their keys.
+#[derive(Default)]
+pub(super) struct Groups<'r> {
+    places: ByBytes<usize>,
+    all: Vec<Grouped<'r>>,
+}
+
+impl<'r> Groups<'r> {
+    /// The place of the group with these keys; without keys there is one.
+    #[inline]
+    pub(super) fn find(&self, keys: &[u8]) -> Option<usize> {
+        if keys.is_empty() {
+            return (!self.all.is_empty()).then_some(0);
+        }
+        self.places.get(keys).copied()
+    }
+
+    /// Adds a group that is not there. Returns its place.
+    pub(super) fn add(
+        &mut self,
+        budget: &Budget,
+        keys: &[u8],
+        one: Grouped<'r>,
+    ) -> Result<usize, Error> {
+        if !keys.is_empty() {
+            budget.take(row_bytes(&one.keys) + keys.len() + 256)?;
+            self.places.insert(keys.to_vec(), self.all.len());
+        }
+        self.all.push(one);
+        Ok(self.all.len() - 1)
+    }
+
+    #[inline]
+    pub(super) fn at(&mut self, place: usize) -> &mut Grouped<'r> {
+        &mut self.all[place]
     }
 }
 
@@ -43,40 +82,18 @@ impl<'r> Run<'r> {
         let Some(group) = &core.group else { return Ok(()) };
         let nothing = Env { slots: &[], aggregates: &[], outer };
         let collations: Vec<u32> = group.keys.iter().map(|(_, id)| *id).collect();
-        let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
-        let mut groups: Vec<Grouped<'r>> = Vec::new();
-        let mut bytes = Vec::new();
+        let mut groups = Groups::default();
         if self.all_hold(&core.filter, &nothing)? {
-            let mut slots = empty(core);
-            self.join(core, 0, &mut slots, outer, &mut |slots| {
-                let env = Env { slots, aggregates: &[], outer };
-                if group.keys.is_empty() {
-                    if groups.is_empty() {
-                        groups.push(Grouped::new(Vec::new(), group, slots));
-                    }
-                    self.take_in(group, &mut groups[0], slots, &env)?;
-                    return Ok(true);
-                }
-                bytes.clear();
-                for (ex, collation) in &group.keys {
-                    self.see(ex, &env)?.canonical(*collation, &mut bytes);
-                }
-                let at = match places.get(&bytes) {
-                    Some(at) => *at,
-                    None => {
-                        let keys: Result<Vec<Value>, Error> =
-                            group.keys.iter().map(|(ex, _)| self.eval(ex, &env)).collect();
-                        let keys = keys?;
-                        self.budget.take(row_bytes(&keys) + bytes.len() + 256)?;
-                        groups.push(Grouped::new(keys, group, slots));
-                        places.insert(bytes.clone(), groups.len() - 1);
-                        groups.len() - 1
-                    }
-                };
-                self.take_in(group, &mut groups[at], slots, &env)?;
-                Ok(true)
-            })?;
+            let scan = Scan::of(core, group);
+            let is_done = match &scan {
+                Some(scan) => self.scanned((core, group, scan), outer, &mut groups)?,
+                None => false,
+            };
+            if !is_done {
+                self.group_joined(core, group, outer, &mut groups)?;
+            }
         }
+        let mut groups = groups.all;
         if group.keys.is_empty() && groups.is_empty() {
             let slots = empty(core);
             groups.push(Grouped::new(Vec::new(), group, &slots));
@@ -94,6 +111,36 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
+    /// Takes all rows of a join into their groups.
+    fn group_joined(
+        &self,
+        core: &Core,
+        group: &Group,
+        outer: Option<&Env<'_>>,
+        groups: &mut Groups<'r>,
+    ) -> Result<(), Error> {
+        let mut bytes = Vec::new();
+        let mut slots = empty(core);
+        self.join(core, 0, &mut slots, outer, &mut |slots| {
+            let env = Env { slots, aggregates: &[], outer };
+            bytes.clear();
+            for (ex, collation) in &group.keys {
+                self.see(ex, &env)?.canonical(*collation, &mut bytes);
+            }
+            let at = match groups.find(&bytes) {
+                Some(at) => at,
+                None => {
+                    let keys: Result<Vec<Value>, Error> =
+                        group.keys.iter().map(|(ex, _)| self.eval(ex, &env)).collect();
+                    groups.add(self.budget, &bytes, Grouped::new(keys?, group, slots))?
+                }
+            };
+            self.take_in(group, groups.at(at), slots, &env)?;
+            Ok(true)
+        })?;
+        Ok(())
+    }
+
     fn take_in(
         &self,
         group: &Group,
@@ -105,7 +152,8 @@ impl<'r> Run<'r> {
         for (at, call) in group.aggregates.iter().enumerate() {
             let is_extreme = matches!(call.of, Aggregate::Min | Aggregate::Max);
             let taken = self.take_one(call, (&mut into.states[at], &mut into.seen[at]), env)?;
-            if is_extreme && group.aggregates.len() == 1 {
+            // The last MIN or MAX says which row is shown.
+            if is_extreme {
                 shows = taken;
             }
         }
@@ -115,6 +163,7 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
+    #[inline]
     fn take_one(
         &self,
         call: &AggregateCall,
@@ -122,14 +171,7 @@ impl<'r> Run<'r> {
         env: &Env<'_>,
     ) -> Result<bool, Error> {
         if let ([ex], false) = (&call.arguments[..], call.is_distinct) {
-            let seen = self.see(ex, env)?;
-            if let Seen::Int(number) = seen
-                && state.take_integer(number)?
-            {
-                return Ok(false);
-            }
-            let value = seen.into_value();
-            return self.take_values(call, state, std::slice::from_ref(&value));
+            return self.take_seen(call, state, self.see(ex, env)?);
         }
         if call.arguments.is_empty() {
             return state.take(&[], call.collation);
@@ -146,6 +188,22 @@ impl<'r> Run<'r> {
             self.budget.take(bytes)?;
         }
         self.take_values(call, state, &values)
+    }
+
+    #[inline]
+    pub(super) fn take_seen(
+        &self,
+        call: &AggregateCall,
+        state: &mut State,
+        seen: Seen<'_>,
+    ) -> Result<bool, Error> {
+        if let Seen::Int(number) = &seen
+            && state.take_integer(*number)?
+        {
+            return Ok(false);
+        }
+        let value = seen.into_value();
+        self.take_values(call, state, std::slice::from_ref(&value))
     }
 
     fn take_values(

@@ -18,7 +18,7 @@ pub(super) type Joined<'j, 'r> = dyn FnMut(&[Slot<'r>]) -> Result<bool, Error> +
 pub(super) type Slots<'r> = SmallVec<[Slot<'r>; 4]>;
 
 /// Rows of one table.
-enum Rows<'s> {
+pub(super) enum Rows<'s> {
     One(Option<&'s Tuple>),
     All(Box<Selection<'s>>),
     Bounded(Box<Bounded<'s>>),
@@ -80,7 +80,15 @@ impl<'r> Run<'r> {
                 continue;
             }
             is_matched = true;
-            if self.all_hold(&step.after, &env)? && !self.join(core, at + 1, slots, outer, sink)? {
+            if !self.all_hold(&step.after, &env)? {
+                continue;
+            }
+            let goes_on = if at + 1 == core.steps.len() {
+                sink(slots)?
+            } else {
+                self.join(core, at + 1, slots, outer, sink)?
+            };
+            if !goes_on {
                 return Ok(false);
             }
         }
@@ -99,7 +107,7 @@ impl<'r> Run<'r> {
     }
 
     /// The rows that a step looks at, and whether its access helped.
-    fn rows(
+    pub(super) fn rows(
         &self,
         core: &Core,
         step: &Step,

@@ -5,10 +5,12 @@ use crate::convert::to_numeric;
 use crate::tree::Comparison;
 use crate::value::Value;
 use ladon_space::Collation;
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
 use std::num::NonZeroU32;
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 /// The values of a list by their bytes, and whether null is one of them.
 pub(crate) type ValueSet = Rc<(HashSet<Vec<u8>>, bool)>;
@@ -17,7 +19,6 @@ pub(crate) type ValueSet = Rc<(HashSet<Vec<u8>>, bool)>;
 /// equal may share a hash; the condition of the join tells them apart.
 #[derive(Default)]
 pub(crate) struct RowHash<'r> {
-    hasher: RandomState,
     /// The first and the last row of each hash.
     ends: HashMap<u64, (u32, u32), BuildHasherDefault<Hashed>>,
     /// Each row, and the place of the next one of its hash.
@@ -31,7 +32,7 @@ impl<'r> RowHash<'r> {
     pub(super) fn add(&mut self, key: &[u8], row: super::Slot<'r>) {
         let Ok(place) = u32::try_from(self.rows.len()) else { return };
         self.rows.push((row, None));
-        let ends = self.ends.entry(self.hasher.hash_one(key));
+        let ends = self.ends.entry(hash_of(key));
         let (_, last) = ends.or_insert((place, place));
         if *last != place {
             self.rows[*last as usize].1 = NonZeroU32::new(place);
@@ -41,7 +42,7 @@ impl<'r> RowHash<'r> {
 
     /// The place of the first row with a key.
     pub(super) fn first(&self, key: &[u8]) -> Option<u32> {
-        self.ends.get(&self.hasher.hash_one(key)).map(|(first, _)| *first)
+        self.ends.get(&hash_of(key)).map(|(first, _)| *first)
     }
 
     /// A row, and the place of the next one.
@@ -50,6 +51,37 @@ impl<'r> RowHash<'r> {
         Some((row.clone(), next.map(NonZeroU32::get)))
     }
 }
+
+/// The hash of some bytes, which nobody outside of this process can foresee.
+#[inline]
+fn hash_of(bytes: &[u8]) -> u64 {
+    static SECRETS: OnceLock<RapidSecrets> = OnceLock::new();
+    // Anything random will do; the standard library has it from the system.
+    let secrets = SECRETS.get_or_init(|| RapidSecrets::seed(RandomState::new().hash_one(0)));
+    rapidhash_v3_seeded(bytes, secrets)
+}
+
+/// Hashes keys that are bytes.
+#[derive(Default)]
+pub(crate) struct HashedBytes(u64);
+
+impl Hasher for HashedBytes {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = self.0.rotate_left(1) ^ hash_of(bytes);
+    }
+
+    /// The length, which the hash of the bytes depends on anyhow.
+    #[inline]
+    fn write_usize(&mut self, _: usize) {}
+}
+
+/// What is kept by bytes.
+pub(crate) type ByBytes<V> = HashMap<Vec<u8>, V, BuildHasherDefault<HashedBytes>>;
 
 /// The hash of what is a hash.
 #[derive(Default)]

@@ -15,6 +15,7 @@ mod index;
 mod join;
 mod keep;
 mod query;
+mod scan;
 mod seen;
 mod write_rows;
 

@@ -37,6 +37,16 @@ impl<'v> Seen<'v> {
     /// The value that MessagePack begins with; what cannot be read is null.
     #[inline]
     pub(crate) fn unpack(bytes: &'v [u8]) -> Seen<'v> {
+        // Most fields are integers that are not negative.
+        match *bytes {
+            [small @ ..0x80, ..] => return Seen::Int(i128::from(small)),
+            [0xcc, a, ..] => return Seen::Int(i128::from(a)),
+            [0xcd, a, b, ..] => return Seen::Int(i128::from(u16::from_be_bytes([a, b]))),
+            [0xce, a, b, c, d, ..] => {
+                return Seen::Int(i128::from(u32::from_be_bytes([a, b, c, d])));
+            }
+            _ => {}
+        }
         match msgpack::read(&mut { bytes }) {
             Ok(Packed::Uint(value)) => Seen::Int(value.into()),
             Ok(Packed::Int(value)) => Seen::Int(value.into()),

@@ -113,6 +113,8 @@ pub struct Stepping {
     /// Steps that the turn has left, and whether it has done anything.
     left: u64,
     is_fresh: bool,
+    /// A bug on purpose: a row that a slice ends before is lost.
+    pub lost_row_canary: bool,
 }
 
 /// What a frame leads to.
@@ -153,6 +155,7 @@ impl Stepping {
             done: Done::default(),
             left: 0,
             is_fresh: true,
+            lost_row_canary: false,
             prepared,
         })
     }
@@ -166,6 +169,11 @@ impl Stepping {
         (self.left, self.is_fresh) = (steps, true);
         loop {
             if self.left == 0 {
+                if let (true, Some(Frame::Rows(_, rest, _))) =
+                    (self.lost_row_canary, self.frames.last_mut())
+                {
+                    rest.next();
+                }
                 return Ok(Turn::GoesOn);
             }
             let Some(frame) = self.frames.pop() else {

@@ -6,5 +6,6 @@ mod corpus;
 mod garbled;
 mod generated_document;
 mod memory;
+mod slices;
 mod statements;
 mod triggers;

@@ -23,8 +23,12 @@ struct Held {
 #[derive(Default)]
 pub(crate) struct Memory {
     spaces: Vec<Held>,
-    /// Steps of a turn of a statement with triggers, if it is not to run in one.
+    /// Steps of a turn of a change, if it is not to run in one.
     pub(crate) turn: Option<u64>,
+    /// Whether rows at the ends of turns are lost.
+    pub(crate) lost_row_canary: bool,
+    /// Turns that ended before their statement did.
+    pub(crate) turns: u64,
 }
 
 impl Catalog for Memory {
@@ -128,11 +132,12 @@ impl Memory {
     ) -> Result<Done, Stop> {
         let budget = || Budget::new(STEPS_MAX, BYTES_MAX, Box::new(|| None));
         let mut stepping = Stepping::new(Arc::clone(prepared), values, session, BYTES_MAX)?;
+        stepping.lost_row_canary = self.lost_row_canary;
         let steps = self.turn.unwrap_or(STEPS_MAX);
         for _ in 0..STEPS_MAX / steps * 8 {
             match stepping.go_on(steps, self)? {
                 Turn::Done(done) => return Ok(done),
-                Turn::GoesOn => {}
+                Turn::GoesOn => self.turns += 1,
                 Turn::Reads(ids) => {
                     let copies: Vec<Space> = ids.iter().map(|id| self.space(*id).clone()).collect();
                     stepping.read_ahead(&copies, &budget());
@@ -163,10 +168,16 @@ impl Memory {
             }
             Action::Changes(_) => {
                 let spaces = Spaces::of(self.spaces.iter().map(|held| &held.space));
-                let changes = prepared.changes((&spaces, values), session, &budget)?;
+                let mut changes = prepared.changes((&spaces, values), session, &budget)?;
                 drop(spaces);
-                let done = changes.apply(self).map(|done| format!("changed {}", done.count));
-                done.map_err(|stop| stop.error)
+                changes.lost_row_canary = self.lost_row_canary;
+                let steps = self.turn.unwrap_or(u64::MAX);
+                loop {
+                    match changes.apply_some(steps, self).map_err(|stop| stop.error)? {
+                        Some(done) => return Ok(format!("changed {}", done.count)),
+                        None => self.turns += 1,
+                    }
+                }
             }
             Action::Define(definable) => {
                 for step in definable.definitions(prepared, self)?.steps {

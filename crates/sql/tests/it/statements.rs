@@ -143,3 +143,73 @@ fn a_constant_result_is_seen_by_its_name_in_subqueries() {
         assert_eq!(memory.run(text), expected, "{text}");
     }
 }
+
+/// As Tarantool 2.6.0 answers.
+#[test]
+fn a_new_primary_key_that_equals_the_old_one_is_no_other_key() {
+    check(&[
+        ("CREATE TABLE d (a INT, b DOUBLE, PRIMARY KEY (a, b))", "defined"),
+        ("INSERT INTO d VALUES (1, 0.0), (2, 1.5)", "changed 2"),
+        ("UPDATE d SET b = -b WHERE a = 1", "changed 1"),
+        (
+            "UPDATE d SET b = -b",
+            "94 Attempt to modify a tuple field which is part of index 'pk_unnamed_D_1' in space 'D'",
+        ),
+        ("CREATE TABLE e (a STRING COLLATE \"unicode_ci\" PRIMARY KEY, n INT)", "defined"),
+        ("INSERT INTO e VALUES ('a', 0), ('b', 1)", "changed 2"),
+        ("UPDATE e SET a = 'A', n = 5 WHERE a = 'a'", "changed 1"),
+        ("UPDATE OR REPLACE e SET a = 'B' WHERE n = 1", "changed 1"),
+        ("SELECT * FROM e", "\"A\" 5 | \"B\" 1"),
+    ]);
+}
+
+/// As Tarantool 2.6.0 answers.
+#[test]
+fn the_last_extreme_of_a_group_says_which_row_is_shown() {
+    check(&[
+        ("CREATE TABLE w (a INT PRIMARY KEY, c INT)", "defined"),
+        ("INSERT INTO w VALUES (1, 3), (2, 1), (3, NULL), (4, 5), (5, 7), (6, 1)", "changed 6"),
+        ("SELECT a, MAX(a), MIN(c) FROM w", "2 6 1"),
+        ("SELECT a, MIN(c), MAX(a), COUNT(*) FROM w", "6 1 6 6"),
+        ("SELECT a, MIN(c), SUM(c) FROM w", "2 1 17"),
+        ("SELECT a, COUNT(*) FROM w", "6 6"),
+    ]);
+}
+
+/// As Tarantool 2.6.0 answers.
+#[test]
+fn texts_of_no_type_are_not_among_several_numbers() {
+    check(&[
+        ("CREATE TABLE s (a STRING PRIMARY KEY, b SCALAR)", "defined"),
+        ("INSERT INTO s VALUES ('1.5', '1.5'), ('2', 2)", "changed 2"),
+        ("SELECT a FROM s WHERE a IN (1.5, 2)", "\"1.5\" | \"2\""),
+        ("SELECT a FROM s WHERE COALESCE(a, 1) IN (1.5, 2)", ""),
+        ("SELECT a FROM s WHERE COALESCE(a, 'x') IN (1.5)", "\"1.5\""),
+        ("SELECT a FROM s WHERE b IN (1.5, 2)", "\"2\""),
+    ]);
+}
+
+#[test]
+fn foreign_keys_say_when_they_are_checked() {
+    check(&[
+        ("CREATE TABLE p (a INT PRIMARY KEY)", "defined"),
+        ("CREATE TABLE c1 (a INT PRIMARY KEY, b INT REFERENCES p DEFERRABLE)", "defined"),
+        (
+            "CREATE TABLE c2 (a INT PRIMARY KEY, b INT REFERENCES p NOT DEFERRABLE NOT NULL)",
+            "defined",
+        ),
+        (
+            "CREATE TABLE c3 (a INT PRIMARY KEY, b INT, \
+             FOREIGN KEY (b) REFERENCES p (a) ON DELETE CASCADE DEFERRABLE INITIALLY IMMEDIATE, UNIQUE (b))",
+            "defined",
+        ),
+        (
+            "CREATE TABLE c4 (a INT PRIMARY KEY, b INT REFERENCES p DEFERRABLE INITIALLY DEFERRED)",
+            "5 SQL of Ladon does not support foreign keys that are INITIALLY DEFERRED",
+        ),
+        (
+            "CREATE TABLE c5 (a INT PRIMARY KEY, b INT REFERENCES p DEFERRABLE INITIALLY)",
+            "184 Syntax error at line 1 near ')'",
+        ),
+    ]);
+}

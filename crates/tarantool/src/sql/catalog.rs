@@ -79,7 +79,19 @@ impl Catalog for Seen<'_, '_, '_> {
             of_system.map(|(id, _)| *id).filter(|id| system::view_of(*id).is_some())
         };
         match found.or_else(view) {
-            Some(id) => self.0.table_of(id).map(|table| Some(Arc::new(table))),
+            // Settings are the session's, and what a system view shows is its user's.
+            Some(id) if id == system::SESSION_SETTINGS || system::view_of(id).is_some() => {
+                self.0.table_of(id).map(|table| Some(Arc::new(table)))
+            }
+            Some(id) => {
+                let version = self.0.catalog.version;
+                if let Some(table) = self.0.session.sql.table(id, version) {
+                    return Ok(Some(table));
+                }
+                let table = Arc::new(self.0.table_of(id)?);
+                self.0.session.sql.keep_table(id, &table);
+                Ok(Some(table))
+            }
             None => Ok(None),
         }
     }

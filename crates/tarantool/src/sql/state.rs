@@ -2,7 +2,7 @@
 
 use super::reply;
 use ladon_space::{BoxError, ErrorCode};
-use ladon_sql::Prepared;
+use ladon_sql::{Prepared, Table};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -17,6 +17,8 @@ const SQL_PREPARE: ErrorCode = ErrorCode(210);
 
 /// Plans that a session keeps.
 const PLANS_MAX: usize = 64;
+/// Tables that a session keeps; with more, all are forgotten.
+const TABLES_MAX: usize = 16;
 /// Longest text whose plan is kept: a longer one is rarely sent twice.
 const PLAN_TEXT_BYTES_MAX: usize = 4 << 10;
 /// Statements that a session may have prepared.
@@ -57,7 +59,9 @@ pub(crate) struct State {
     statement_bytes: usize,
     /// Plans by text.
     plans: HashMap<Box<[u8]>, Arc<Plan>>,
-    /// The version of the definitions that all plans were made with.
+    /// Tables by their spaces: to make one of its definition costs as much as a short text's plan.
+    tables: HashMap<u32, Arc<Table>>,
+    /// The version of the definitions that all plans and tables were made with.
     version: u64,
     /// Rows that the last statement changed.
     pub(super) row_count: u64,
@@ -126,10 +130,25 @@ impl State {
         self.plans.get(text).cloned()
     }
 
-    /// Forgets plans that were made with other definitions.
+    /// A space's table, if its definition is what it was.
+    pub(super) fn table(&mut self, space: u32, version: u64) -> Option<Arc<Table>> {
+        self.forget_older(version);
+        self.tables.get(&space).cloned()
+    }
+
+    /// Keeps a table that was made with the version last asked for.
+    pub(super) fn keep_table(&mut self, space: u32, table: &Arc<Table>) {
+        if self.tables.len() >= TABLES_MAX {
+            self.tables.clear();
+        }
+        self.tables.insert(space, Arc::clone(table));
+    }
+
+    /// Forgets plans and tables that were made with other definitions.
     fn forget_older(&mut self, version: u64) {
         if self.version != version {
             self.plans.clear();
+            self.tables.clear();
             self.statements.values_mut().for_each(|statement| statement.plan = None);
             self.version = version;
         }

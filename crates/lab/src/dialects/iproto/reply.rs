@@ -121,6 +121,15 @@ impl<'a> Reply<'a> {
         Ok((count, body))
     }
 
+    /// The body of a reply that is no error.
+    ///
+    /// # Errors
+    /// The server's error, in its words.
+    #[inline]
+    pub fn body(self) -> Result<Reader<'a>, Refused> {
+        if self.code == 0 { Ok(self.body) } else { Err(self.refused()) }
+    }
+
     /// As [`Self::data`], as values.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ mod publish;
 mod shards;
 mod slots;
 mod snapshot;
+mod sql;
 mod stall;
 mod types;
 
@@ -36,6 +37,8 @@ pub fn run(own: Own, stage: &mut Stage<'_>, part: &str) -> Result<(), CellError>
         Own::Script => types::script,
         Own::Publish => publish::run,
         Own::Notifications => publish::notifications,
+        Own::LoadSql => sql::load,
+        Own::Sql => sql::run,
         Own::LoadLarge => stall::load,
         Own::Stall => stall::run,
         Own::Fairness => fairness::run,

@@ -78,14 +78,23 @@ impl WorkCost {
                         CRASH_SECONDS + f64::from(*keys) / filled_per_second(subject);
                 }
                 Step::Crash { .. } => {}
+                Step::Load(custom) if custom.sql && subject.sql().is_ok() => {
+                    self.prepare_seconds += custom.beside_seconds;
+                }
+                Step::Custom(custom) if custom.sql && subject.sql().is_ok() => {
+                    self.measurements += custom.measurements;
+                    self.beside_seconds += custom.beside_seconds;
+                }
                 Step::Load(custom)
-                    if !custom.redis_commands || subject.speaks(DriverKind::Resp) =>
+                    if !custom.sql && !custom.redis_commands
+                        || subject.speaks(DriverKind::Resp) =>
                 {
                     self.prepare_seconds += custom.beside_seconds;
                 }
                 Step::Load(_) => return,
                 Step::Custom(custom)
-                    if !custom.redis_commands || subject.speaks(DriverKind::Resp) =>
+                    if !custom.sql && !custom.redis_commands
+                        || subject.speaks(DriverKind::Resp) =>
                 {
                     // A helper's system does nothing that a work does by itself.
                     if subject.dialect().is_err() {

@@ -291,6 +291,20 @@ impl Stage<'_> {
         watch::watch(self.bench, self.bench.warm_up(), &self.pids(), 1, driver)
     }
 
+    /// Measures any workload over streams that are open: `users` users share them.
+    ///
+    /// # Errors
+    /// See [`CellError`].
+    pub fn measure_streams<W: Workload>(
+        &self,
+        streams: Vec<Stream>,
+        users: usize,
+        workload: W,
+    ) -> Result<Round, CellError> {
+        let driver = Driver::over(streams, users, self.bench.waiting, workload)?;
+        watch::watch(self.bench, self.bench.warm_up(), &self.pids(), 1, driver)
+    }
+
     /// Asks `question` about everything that it can be about, once, in RESP, unmeasured.
     ///
     /// # Errors

@@ -41,6 +41,7 @@ pub(super) fn worth_doing(
             Step::Custom(_) if tool.is_some() => {
                 Some("only the lab's own driver does that, and --tool asks for another".to_owned())
             }
+            Step::Load(custom) | Step::Custom(custom) if custom.sql => subject.sql().err(),
             Step::Load(custom) | Step::Custom(custom) => {
                 let other = custom.redis_commands && !subject.speaks(DriverKind::Resp);
                 // Measurements that a work makes by itself use the lab's own dialects.
