@@ -3,16 +3,16 @@
 
     scripts/sync-cost.py --ladon target/fast/ladon [--redis redis-server] [--gigabytes 2] [--rounds 3] [--only sync|apply]
 
-The primary is pinned to core 0, its replica and the load to core 1; the replica is at the lowest priority (nice 19), so
-that what is measured is the primary and not who shares the load's core. The primary's directory is where --dir says,
-the replica's in memory (/dev/shm).
+The primary is pinned to core 0, its replica to core 1. The primary's directory is where --dir says, the replica's in
+memory (/dev/shm).
 
-sync: a primary with strings of 1,000 bytes is asked for random keys over one connection, alone for ten seconds, and
-then while a new replica gets everything. Waits of both times, the seconds until the replica has all keys, and the
-memory of the primary with its children (Pss of /proc/PID/smaps_rollup) before and at most meanwhile.
+sync: a primary with strings of 1,000 bytes is asked for random keys over one connection, alone for ten seconds once it
+is idle, and then while a new replica gets everything. Waits of both times, the seconds until the replica has all keys,
+and the memory of the primary with its children (Pss of /proc/PID/smaps_rollup) before and at most meanwhile. Who asks
+is on the primary's core: it sleeps while that works, and nothing of the replica's is in its waits.
 
-apply: the replica is stopped (SIGSTOP) while the primary takes SETs for some seconds, and continued. Its rate is what
-was written by the time from there until it has everything.
+apply: the replica is stopped (SIGSTOP) while the primary takes SETs from core 1, and continued. Its rate is what was
+written by the time from there until it has everything.
 
 Redis (appendonly yes, everysec) does the same with its replica in the same run, one system at a time.
 """
@@ -122,9 +122,18 @@ class Pair(cost.Servers):
     def start_replica(self):
         folder = cost.tempfile.mkdtemp(prefix="cost-", dir="/dev/shm")
         self.folders.append(folder)
-        words = ["taskset", "-c", "1", "nice", "-n", "19", *self.command(self.given, 1, folder, "write")]
+        words = ["taskset", "-c", "1", *self.command(self.given, 1, folder, "write")]
         log = open(os.path.join(folder, "log.txt"), "w")
         self.processes.append(subprocess.Popen(words, stdout=log, stderr=log))
+
+    def await_idle(self):
+        """What the filling has begun has ended: checkpoints, or a log that is written anew."""
+        seen, quiet = cost.cpu(self.leader), 0
+        while quiet < 3:
+            time.sleep(1)
+            now = cost.cpu(self.leader)
+            busy = now - seen > 0.05 or "aof_rewrite_in_progress:1" in cost.ask(self.ports[0], "INFO", "persistence")
+            seen, quiet = now, 0 if busy else quiet + 1
 
     def has_all(self, keys):
         return "master_link_status:up" in cost.ask(self.ports[1], "INFO", "replication") and \
@@ -137,29 +146,38 @@ def sync(given, kind):
     pair = Pair(given, kind)
     try:
         fill(pair.ports[0], keys)
-        time.sleep(3)
-        until = time.time() + ALONE_S
-        alone = gets(pair.ports[0], keys, lambda: time.time() < until)
+        pair.await_idle()
+        alone, _ = read_while(pair.ports[0], keys, lambda: time.sleep(ALONE_S))
         before, peak = pss_mb(pair.leader), Peak(pair.leader)
-        done, waits = threading.Event(), []
-        # The reader is a process of its own: what looks at the replica is not to hold it up.
-        reader = subprocess.Popen(
-            ["taskset", "-c", "1", sys.executable, os.path.abspath(__file__), "--gets", str(pair.ports[0]), str(keys)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        reader.stdout.readline()
-        began = time.time()
         peak.start()
-        pair.start_replica()
-        try:
+
+        def comes():
+            pair.start_replica()
             cost.until("the first sync", lambda: pair.has_all(keys), given.patience)
-            seconds = time.time() - began
+
+        try:
+            waits, seconds = read_while(pair.ports[0], keys, comes)
         finally:
             peak.ends.set()
-            out, _ = reader.communicate("end\n")
-        waits = [float(line) for line in out.split()]
         return {"alone": alone, "beside": waits, "seconds": seconds, "before": before, "most": max(peak.most, before)}
     finally:
         pair.stop()
+
+
+def read_while(port, keys, runs):
+    """Waits of a process that reads meanwhile, and how long that took."""
+    reader = subprocess.Popen(
+        ["taskset", "-c", "0", sys.executable, os.path.abspath(__file__), "--gets", str(port), str(keys)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    began = time.time()
+    try:
+        reader.stdout.readline()
+        began = time.time()
+        runs()
+        seconds = time.time() - began
+    finally:
+        out, _ = reader.communicate("end\n")
+    return [float(line) for line in out.split()], seconds
 
 
 def reads_until_told(port, keys):

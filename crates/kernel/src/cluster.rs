@@ -18,6 +18,18 @@ pub trait Cluster: Send + Sync {
     fn order(&self, order: Order) -> Result<String, String>;
 }
 
+/// What a member is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemberKind {
+    /// It has the data, and votes once it has caught up.
+    #[default]
+    Voter,
+    /// It has the data, and never votes, however much it has.
+    Replica,
+    /// It votes and keeps the log, and has no data.
+    Witness,
+}
+
 /// What an operator asks of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -32,10 +44,12 @@ pub enum Order {
         cluster: ClusterId,
         /// The number that the leader has given.
         member: u64,
+        /// It keeps the log, and has no data.
+        is_witness: bool,
     },
     /// Give the number for a member that will be added.
     Number,
-    /// Add a member, which learns, and votes once it has caught up.
+    /// Add a member, which learns at first.
     Add {
         /// Its number.
         member: u64,
@@ -43,8 +57,8 @@ pub enum Order {
         address: String,
         /// Where clients reach it.
         client: String,
-        /// It never votes, however much it has.
-        is_replica: bool,
+        /// What it is to be.
+        kind: MemberKind,
     },
     /// A member belongs no more.
     Remove {
@@ -103,17 +117,26 @@ pub struct MemberView {
     pub client: String,
     /// Whether it votes; the others learn.
     pub votes: bool,
-    /// Whether it never will.
-    pub is_replica: bool,
+    /// What it is, whether or not it votes by now.
+    pub kind: MemberKind,
     /// Up to where it has the log on its disk; only the leader knows.
     pub has: Option<Lsn>,
     /// How long ago it was last heard of; only the leader knows.
     pub silent: Option<Duration>,
 }
 
+impl MemberView {
+    /// Whether it has the data, or will once it has caught up.
+    pub fn has_data(&self) -> bool {
+        self.kind != MemberKind::Witness
+    }
+}
+
 impl View {
-    /// The member that leads.
+    /// The member that leads, if clients have anything of it: a witness may lead until another member
+    /// has its log.
     pub fn leading(&self) -> Option<&MemberView> {
-        self.members.iter().find(|member| Some(member.id) == self.leader)
+        let leads = |member: &&MemberView| Some(member.id) == self.leader && member.has_data();
+        self.members.iter().find(leads)
     }
 }

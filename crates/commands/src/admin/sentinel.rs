@@ -5,7 +5,7 @@
 //! While this node does not know who leads, it knows no master: clients ask the next one.
 
 use crate::shared::help::HELP;
-use ladon_kernel::cluster::{Cluster, MemberView, Order};
+use ladon_kernel::cluster::{Cluster, MemberView, Order, View};
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
@@ -72,9 +72,14 @@ fn master(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 fn replicas(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let master = named(ctx, args[2])?;
     let Replication { view, .. } = &master.replication;
-    let followers = view.members.iter().filter(|member| Some(member.id) != view.leader);
+    let followers = followers(view);
     write_all(&mut ctx.reply, followers.map(|member| replica_fields(&master, member)));
     Ok(())
+}
+
+/// The members that have the data, but for the leader: clients may read there.
+fn followers(view: &View) -> impl Iterator<Item = &MemberView> {
+    view.members.iter().filter(|member| Some(member.id) != view.leader && member.has_data())
 }
 
 fn sentinels(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -150,11 +155,11 @@ fn master_fields(ctx: &Ctx<'_>, Master { replication, place }: &Master) -> Field
         ("down-after-milliseconds", failover_ms.clone()),
         ("role-reported", "master".to_owned()),
         ("config-epoch", view.term.to_string()),
-        ("num-slaves", view.members.len().saturating_sub(1).to_string()),
+        ("num-slaves", followers(view).count().to_string()),
         ("num-other-sentinels", view.members.len().saturating_sub(1).to_string()),
         ("quorum", (voters / 2 + 1).to_string()),
         ("failover-timeout", failover_ms),
-        ("parallel-syncs", view.members.len().saturating_sub(1).to_string()),
+        ("parallel-syncs", followers(view).count().to_string()),
     ]);
     fields
 }

@@ -1,5 +1,6 @@
 //! What the rest of the server knows of the thread that sits in the group.
 
+use super::orders::kind_of;
 use super::standing::Standing;
 use ladon_kernel::cluster::{Cluster, ClusterId, MemberView, Order, View};
 use ladon_kernel::message::{Message, ThreadHandle};
@@ -189,9 +190,9 @@ where
         let own = (sits.member, sits.group_log.log().durable());
         let member = |seen: ladon_raft::Seen| MemberView {
             id: seen.id,
+            kind: kind_of(&seen.member),
             address: seen.member.address,
             client: seen.member.client,
-            is_replica: seen.member.is_replica,
             votes: seen.votes,
             has: if seen.id == own.0 { Some(own.1) } else { seen.matched.and_then(end_of) },
             silent: if seen.id == own.0 { Some(Duration::ZERO) } else { seen.silent },

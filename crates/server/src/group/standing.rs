@@ -7,6 +7,8 @@
 //! A leader's data runs ahead of what is committed. When another one leads, what is not in its log
 //! is cut from this one's, and data that has more is not the group's: the node must read it anew.
 //!
+//! A witness keeps the log and applies nothing: for it, what is committed counts as applied.
+//!
 //! **Invariant:** records of this node come into the log only between the moment at which everything
 //! that the group committed before its reign is applied here, and the moment at which another leader's
 //! entry comes.
@@ -49,6 +51,7 @@ pub struct Standing {
     records: FollowedRecords,
     rest: Rest,
     planted: Planted,
+    is_witness: bool,
     inner: Mutex<Inner>,
     /// Up to where the data was recovered.
     recovered: Lsn,
@@ -73,11 +76,11 @@ struct Inner {
 }
 
 impl Standing {
-    /// That of a node whose data has everything up to `has`. It follows.
+    /// That of a node whose data has everything up to `has`, or of a witness. It follows.
     pub(super) fn new(
         shared: Arc<Shared>,
         (keyspace, log): (Arc<Keyspace>, Arc<Log>),
-        has: Lsn,
+        (has, is_witness): (Lsn, bool),
         (dropper, rest): (Option<Dropper>, Rest),
         planted: Planted,
     ) -> Arc<Standing> {
@@ -102,10 +105,16 @@ impl Standing {
             records,
             rest,
             planted,
+            is_witness,
             inner,
             recovered,
             applied,
         })
+    }
+
+    /// What the node is in its group as long as it does not lead it.
+    pub(super) fn role_of_follower(&self) -> Role {
+        if self.is_witness { Role::Witness } else { Role::Follows }
     }
 
     /// Whether the node leads and has everything that the group committed before.
@@ -161,6 +170,9 @@ impl Standing {
     }
 
     fn follow(&self, inner: &mut Inner, extent: Extent) -> io::Result<()> {
+        if self.is_witness {
+            return Ok(());
+        }
         let mut at = extent.from;
         while at < extent.to {
             let left = extent.to.0 - at.0;
@@ -252,7 +264,7 @@ impl Applied for Standing {
 impl Writers for Standing {
     fn stop(&self) {
         if self.shared.role.get() != Role::Outside {
-            self.shared.role.set(Role::Follows);
+            self.shared.role.set(self.role_of_follower());
         }
         self.keyspace.set_follower(true);
         self.await_threads();
@@ -266,7 +278,8 @@ impl Writers for Standing {
     }
 
     fn may_begin(&self, first: EntryId) {
-        self.inner.lock().first = Some(first);
+        // A witness has nothing to write of its own, however long it leads.
+        self.inner.lock().first = Some(first).filter(|_| !self.is_witness);
     }
 
     fn was_cut(&self, to: Lsn) {

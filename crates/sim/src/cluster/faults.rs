@@ -115,7 +115,10 @@ impl World {
                 self.places[at].disk.set_capacity(Some(0));
                 self.note(|| format!("the disk of member {id} is full"));
             }
-            9 if self.plan.wipes => self.wipe(at),
+            // What one of two disks with the data lacks may be on the other one alone.
+            9 if self.plan.wipes && (!self.plan.has_witness || self.places[at].is_witness) => {
+                self.wipe(at);
+            }
             _ => {}
         }
     }
@@ -228,9 +231,9 @@ impl World {
         if let Some(at) = self.places.iter().position(|place| place.id == 0) {
             self.let_join(leader, at);
         } else if let Some(place) = self.places.iter().find(|place| !is_known(place.id)) {
-            let id = place.id;
+            let (id, is_witness) = (place.id, place.is_witness);
             self.note(|| format!("member {id} is added"));
-            self.give(leader, add(id));
+            self.give(leader, add(id, is_witness));
         } else if let Some(&(gone, _)) =
             members.iter().find(|(id, _)| self.places.iter().all(|place| place.id != *id))
         {
@@ -249,7 +252,8 @@ impl World {
         let random = &mut self.random;
         let place = &mut self.places[at];
         // A power cut meanwhile: it is a new node again.
-        if place.start(Some(join(id)), &self.plan, random, &self.post, self.canary).is_err() {
+        let joins = join(id, place.is_witness);
+        if place.start(Some(joins), &self.plan, random, &self.post, self.canary).is_err() {
             self.end(at, true);
             let disk = SimDisk::new(self.random.next_u64());
             let place = &mut self.places[at];

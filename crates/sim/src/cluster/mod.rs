@@ -50,11 +50,17 @@ pub enum ClusterCanary {
     EarlyCount,
     /// Whoever does not answer for the group replies as soon as its own disk has what it depends on.
     LaxFollower,
+    /// `WAIT` counts a witness for a member that has the data.
+    WitnessCounted,
+    /// A witness votes for a candidate whose log lacks what its own has.
+    WitnessElectsAnybody,
+    /// A witness that leads sends its checkpoint, which is empty, to a member that is far behind.
+    WitnessSendsNothing,
 }
 
 impl ClusterCanary {
     /// All of them.
-    pub const ALL: [ClusterCanary; 9] = [
+    pub const ALL: [ClusterCanary; 12] = [
         ClusterCanary::LeaseIgnored,
         ClusterCanary::LeaseForgotten,
         ClusterCanary::VoteOvertakesLog,
@@ -64,6 +70,9 @@ impl ClusterCanary {
         ClusterCanary::HalfRecord,
         ClusterCanary::EarlyCount,
         ClusterCanary::LaxFollower,
+        ClusterCanary::WitnessCounted,
+        ClusterCanary::WitnessElectsAnybody,
+        ClusterCanary::WitnessSendsNothing,
     ];
 
     fn of_group(self) -> Planted {
@@ -78,6 +87,9 @@ impl ClusterCanary {
             ClusterCanary::RewindSkipped => Planted::RewindSkipped,
             ClusterCanary::HalfRecord => Planted::HalfRecord,
             ClusterCanary::EarlyCount => Planted::EarlyCount,
+            ClusterCanary::WitnessCounted => Planted::WitnessCounted,
+            ClusterCanary::WitnessElectsAnybody => Planted::WitnessElectsAnybody,
+            ClusterCanary::WitnessSendsNothing => Planted::WitnessSendsNothing,
         }
     }
 }
@@ -86,6 +98,8 @@ impl ClusterCanary {
 #[derive(Clone, Debug)]
 struct Plan {
     members: usize,
+    /// The last of them has no data.
+    has_witness: bool,
     workers: usize,
     clients: usize,
     steps: u64,
@@ -125,6 +139,7 @@ impl Plan {
                 false => u64::MAX,
             },
             wipes: members >= 3 && random.chance(1, 4),
+            has_witness: members == 3 && random.chance(1, 3),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{ClusterCanary, Plan};
 use crate::clock::SimClock;
 use crate::threads::{Threads, Woken};
 use ladon_engine::Keyspace;
-use ladon_kernel::cluster::{Cluster, Order};
+use ladon_kernel::cluster::{Cluster, MemberKind, Order};
 use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::node::Node;
 use ladon_kernel::role::Role;
@@ -43,6 +43,8 @@ const COMMIT_LOOKS_MAX: u32 = 200;
 pub(super) struct Place {
     /// Its number in the group; zero: it has none.
     pub(super) id: u64,
+    /// Whoever is here has no data.
+    pub(super) is_witness: bool,
     pub(super) disk: SimDisk,
     pub(super) clock: Arc<SimClock>,
     /// How fast its clock goes, millionths.
@@ -85,6 +87,7 @@ impl Place {
         clock.advance_us(random.below(20_000_000));
         Place {
             id: 0,
+            is_witness: false,
             disk: SimDisk::new(random.next_u64()),
             clock,
             // With the microseconds that each look at a clock takes, two of them differ by less than a
@@ -368,12 +371,13 @@ pub(super) fn create() -> Order {
 }
 
 /// The order that makes a node this member.
-pub(super) fn join(member: u64) -> Order {
-    Order::Join { cluster: CLUSTER, member }
+pub(super) fn join(member: u64, is_witness: bool) -> Order {
+    Order::Join { cluster: CLUSTER, member, is_witness }
 }
 
 /// The order that adds a member.
-pub(super) fn add(member: u64) -> Order {
+pub(super) fn add(member: u64, is_witness: bool) -> Order {
+    let kind = if is_witness { MemberKind::Witness } else { MemberKind::Voter };
     let address = |port: u64| format!("node{member}:{port}");
-    Order::Add { member, address: address(16379), client: address(6379), is_replica: false }
+    Order::Add { member, address: address(16379), client: address(6379), kind }
 }

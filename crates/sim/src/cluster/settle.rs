@@ -125,7 +125,14 @@ impl World {
     }
 
     fn judge(&mut self) -> Result<(), String> {
-        let lives = || self.places.iter().filter_map(|place| place.life.as_ref());
+        let with_data = || self.places.iter().filter(|place| !place.is_witness);
+        let lives = || with_data().filter_map(|place| place.life.as_ref());
+        let witness = self.places.iter().find(|place| place.is_witness);
+        if let Some(life) = witness.and_then(|place| place.life.as_ref())
+            && !data_of(&life.keyspace, 0).keys.is_empty()
+        {
+            return Err("the witness has data".to_owned());
+        }
         // As of a time at which nothing is expired: what leaders remove, all have removed.
         let all: Vec<_> = lives().map(|life| data_of(&life.keyspace, 0)).collect();
         if let Some(other) = all.iter().find(|data| **data != all[0]) {

@@ -69,7 +69,10 @@ impl World {
     pub(super) fn new(seed: u64, canary: ClusterCanary) -> World {
         let mut random = Random::new(seed);
         let plan = Plan::new(&mut random);
-        let places = (0..plan.members).map(|_| Place::new(&mut random)).collect();
+        let mut places: Vec<Place> = (0..plan.members).map(|_| Place::new(&mut random)).collect();
+        if let Some(last) = places.last_mut() {
+            last.is_witness = plan.has_witness;
+        }
         let others = plan.members as u64 / 2 + 1;
         let clients = (0..plan.clients).map(|number| {
             let gate = match number {
@@ -369,6 +372,12 @@ impl World {
             let is_told = is_read || matches!(outcome, Some(Outcome::Length(_)));
             self.report.quorum_answers += u64::from(is_told && it.gate == Gate::Quorum);
             self.report.follower_reads += u64::from(is_read && is_follower);
+            let voters = self.plan.members as u64;
+            if self.plan.has_witness
+                && matches!(outcome, Some(Outcome::Count(count)) if count >= voters - 1)
+            {
+                return Err(format!("a wait has counted the witness: {}", it.show()));
+            }
             if matches!(outcome, Some(Outcome::Count(count)) if count >= others) {
                 self.report.waits_confirmed += 1;
                 let earlier = &mut self.history[..operation];
