@@ -287,6 +287,17 @@ pub fn in_cluster(node: &Node, gate: Option<Gate>, writes: bool) -> Result<(), R
     }
 }
 
+/// Admits what copies all data, whatever is read of it: a copy without any would look like one of none.
+///
+/// # Errors
+/// The error in the words of Redis.
+pub fn copies_data(node: &Node) -> Result<(), CommandError> {
+    match node.role.get() {
+        Role::Witness => Err(Refusal::Witness.error(node)),
+        _ => Ok(()),
+    }
+}
+
 /// Admits a statement of IPROTO that writes.
 pub fn statement(node: &Node, memory: impl FnOnce() -> Room) -> Result<(), Refusal> {
     changes(node)?;

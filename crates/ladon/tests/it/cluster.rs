@@ -2,6 +2,8 @@
 //!
 //! Waits are long, because machines that run tests are busy; nothing is asserted of a time.
 
+mod witness;
+
 use crate::common::{Run, ladon, until};
 use crate::iproto::client::{Iproto, array, int, text};
 use crate::live::{bulk, call, error, ok};
