@@ -1,6 +1,8 @@
 //! What requests see of the node's cluster, and what operators ask of it.
 
 use ladon_record::Lsn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 /// Tells a cluster from all others; zeros: none.
@@ -11,11 +13,39 @@ pub trait Cluster: Send + Sync {
     /// How things stand; cheap, but not for every request.
     fn view(&self) -> View;
 
+    /// The orders under way at this node.
+    fn orders(&self) -> &Orders;
+
     /// Does what an operator asks; it may take seconds. Returns what to tell him.
     ///
     /// # Errors
     /// Why it was not done.
     fn order(&self, order: Order) -> Result<String, String>;
+}
+
+/// Counts a node's orders under way: each keeps a thread while it waits for other nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Orders(Arc<AtomicUsize>);
+
+impl Orders {
+    /// So many operators are not at work at once.
+    pub const MOST: usize = 8;
+
+    /// One more is under way until what this returns is dropped; `None` if there are too many.
+    pub fn begin(&self) -> Option<OrderUnderWay> {
+        let may = |count: usize| (count < Orders::MOST).then_some(count + 1);
+        self.0.fetch_update(SeqCst, SeqCst, may).ok().map(|_| OrderUnderWay(Arc::clone(&self.0)))
+    }
+}
+
+/// See [`Orders::begin`].
+#[derive(Debug)]
+pub struct OrderUnderWay(Arc<AtomicUsize>);
+
+impl Drop for OrderUnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
 }
 
 /// What a member is.
@@ -138,5 +168,20 @@ impl View {
     pub fn leading(&self) -> Option<&MemberView> {
         let leads = |member: &&MemberView| Some(member.id) == self.leader && member.has_data();
         self.members.iter().find(leads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_under_way_are_bounded() {
+        let orders = Orders::default();
+        let mut all: Vec<_> = (0..Orders::MOST).map(|_| orders.begin()).collect();
+        assert!(all.iter().all(Option::is_some));
+        assert!(orders.begin().is_none());
+        all.pop();
+        assert!(orders.begin().is_some());
     }
 }

@@ -10,7 +10,8 @@
 //! LADON.CLUSTER LEAD [number]                       at the leader: another one takes over
 //! ```
 //!
-//! A cluster's id is 32 hexadecimal digits. All but `STATUS` may wait for other nodes, and run aside.
+//! A cluster's id is 32 hexadecimal digits. All but `STATUS` may wait for other nodes, each on a thread of
+//! its own.
 
 use crate::shared::help::HELP;
 use ladon_kernel::cluster::{Cluster, ClusterId, MemberKind, MemberView, Order, View};
@@ -20,6 +21,7 @@ use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
 use ladon_kernel::long::large::Large;
 use ladon_kernel::long::slices::Headed;
+use ladon_kernel::request::outcome::JobKind;
 use ladon_resp::Reply;
 use std::sync::Arc;
 
@@ -28,6 +30,8 @@ const ADDRESS_BYTES_MAX: usize = 260;
 
 pub(super) const NO_CLUSTER: CommandError =
     CommandError::text("ERR this server is no node of a cluster (cluster-enabled)");
+const TOO_MANY: CommandError =
+    CommandError::text("ERR this node has too many orders under way: wait for their answers");
 const BAD_ID: CommandError = CommandError::text("ERR a cluster's id is 32 hexadecimal digits");
 const BAD_ADDRESS: CommandError = CommandError::text("ERR an address is HOST:PORT");
 
@@ -139,16 +143,26 @@ fn lead(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     order(ctx, Order::Lead { member })
 }
 
-/// Runs an order aside, and answers what it says.
 fn order(ctx: &mut Ctx<'_>, order: Order) -> CommandResult {
+    give_order(ctx, order, |text, reply| reply.bulk(text))
+}
+
+/// Has an order obeyed on a thread of its own, and answers what it says, as `write` writes it.
+pub(super) fn give_order(
+    ctx: &mut Ctx<'_>,
+    order: Order,
+    write: fn(String, &mut Reply<'_>),
+) -> CommandResult {
     let cluster = cluster(ctx)?;
     if ctx.large_aside() == Large::NEVER {
         return Err(CommandError::text("ERR not inside a transaction"));
     }
-    ctx.reply_aside(move |_| {
+    let under_way = cluster.orders().begin().ok_or(TOO_MANY)?;
+    ctx.reply_later(JobKind::Errand, move |_| {
         let told = cluster.order(order);
+        drop(under_way);
         let answer = move |reply: &mut Reply<'_>| match told {
-            Ok(text) => reply.bulk(text),
+            Ok(text) => write(text, reply),
             Err(text) => reply.error(format!("ERR {text}").replace(['\r', '\n'], " ")),
         };
         Box::new(Headed::new(answer, ()))

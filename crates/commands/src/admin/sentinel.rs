@@ -4,13 +4,12 @@
 //!
 //! While this node does not know who leads, it knows no master: clients ask the next one.
 
+use super::cluster::give_order;
 use crate::shared::help::HELP;
 use ladon_kernel::cluster::{Cluster, MemberView, Order, View};
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
-use ladon_kernel::long::large::Large;
-use ladon_kernel::long::slices::Headed;
 use ladon_kernel::replication::{Place, Replica, Replication};
 use ladon_resp::Reply;
 use std::sync::Arc;
@@ -123,22 +122,11 @@ fn ckquorum(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 /// Lets the member lead that has most of the log.
 fn failover(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let cluster = cluster(ctx)?;
+    cluster(ctx)?;
     if !is_name(ctx, args[2]) {
         return Err(NO_SUCH);
     }
-    if ctx.large_aside() == Large::NEVER {
-        return Err(CommandError::text("ERR not inside a transaction"));
-    }
-    ctx.reply_aside(move |_| {
-        let told = cluster.order(Order::Lead { member: None });
-        let answer = move |reply: &mut Reply<'_>| match told {
-            Ok(_) => reply.ok(),
-            Err(text) => reply.error(format!("ERR {text}").replace(['\r', '\n'], " ")),
-        };
-        Box::new(Headed::new(answer, ()))
-    });
-    Ok(())
+    give_order(ctx, Order::Lead { member: None }, |_, reply| reply.ok())
 }
 
 fn master_fields(ctx: &Ctx<'_>, Master { replication, place }: &Master) -> Fields {

@@ -2,7 +2,7 @@
 
 use super::orders::kind_of;
 use super::standing::Standing;
-use ladon_kernel::cluster::{Cluster, ClusterId, MemberView, Order, View};
+use ladon_kernel::cluster::{Cluster, ClusterId, MemberView, Order, Orders, View};
 use ladon_kernel::message::{Message, ThreadHandle};
 use ladon_raft::{AsyncRuntime, GroupLog, Machine, Seat};
 use ladon_record::Lsn;
@@ -39,6 +39,7 @@ where
     /// Where clients reach the leader of whom they were told last.
     told_leader: Mutex<Option<String>>,
     orders: UnboundedSender<Asked>,
+    under_way: Orders,
     threads: Arc<[ThreadHandle]>,
     inner: Mutex<Inner<RT>>,
 }
@@ -82,6 +83,7 @@ where
             heard_leader: Arc::default(),
             told_leader: Mutex::default(),
             orders,
+            under_way: Orders::default(),
             threads,
             inner: Mutex::new(Inner {
                 seat: None,
@@ -212,6 +214,10 @@ where
             heard_leader: self.heard_leader.lock().map(|at| at.elapsed()),
             ..outside
         }
+    }
+
+    fn orders(&self) -> &Orders {
+        &self.under_way
     }
 
     fn order(&self, order: Order) -> Result<String, String> {

@@ -17,13 +17,13 @@ use super::planted::Planted;
 use crate::checkpoint_run::Applied;
 use crate::dropper::Dropper;
 use crate::followed::{FollowedRecords, frame_header};
-use ladon_engine::{ApplyError, Followed, Keyspace, Scratch};
+use ladon_engine::{Keyspace, Scratch};
 use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
 use ladon_log::frame::{FRAME_HEADER_BYTES, FrameKind};
 use ladon_log::{Log, LogBytes};
 use ladon_raft::{Applier, EntryId, Extent, StoredEntry, Writers};
-use ladon_record::{Changes, Lsn};
+use ladon_record::Lsn;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
@@ -208,8 +208,8 @@ impl Standing {
             let (record, scratch) = (&frame[FRAME_HEADER_BYTES..], &mut inner.scratch);
             match self.planted {
                 Planted::HalfRecord => {
-                    let followed = self.follow_in_parts(at, record, scratch);
-                    self.records.applied(at, followed, scratch)?;
+                    let between = || (self.rest)(Duration::ZERO);
+                    self.records.apply_in_parts(at, record, scratch, &between)?;
                 }
                 _ => self.records.apply(at, record, scratch)?,
             }
@@ -218,25 +218,6 @@ impl Standing {
             return Err(io::Error::other(format!("no frame of the log is at LSN {from}")));
         }
         Ok(at)
-    }
-
-    /// See [`Planted::HalfRecord`].
-    fn follow_in_parts(
-        &self,
-        at: Lsn,
-        record: &[u8],
-        scratch: &mut Scratch,
-    ) -> Result<Followed, ApplyError> {
-        let now_ms = self.shared.clock.unix_ms();
-        let mut followed = Followed { defines: false };
-        let (mut changes, mut rest) = (Changes::new(record), record);
-        while changes.next().is_some() {
-            let part = &rest[..rest.len() - changes.rest().len()];
-            rest = changes.rest();
-            followed.defines |= self.keyspace.follow(at, part, scratch, now_ms)?.defines;
-            (self.rest)(Duration::ZERO);
-        }
-        Ok(followed)
     }
 }
 
