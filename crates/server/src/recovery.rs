@@ -3,9 +3,11 @@
 use ladon_engine::{Keyspace, KeyspaceOptions, Recovering, SavedBlock};
 use ladon_log::reader::Batch;
 use ladon_log::{BlockHeader, DataDir, Log, Progress, RecoverError, RecoveryReport, RecoverySink};
+use ladon_platform::SystemDisk;
 use ladon_raft::{Entries, GroupState, Index};
 use ladon_record::Lsn;
 use parking_lot::Mutex;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -75,6 +77,15 @@ pub fn recover(
         Ok::<_, RecoverError>(RecoveredGroup { index, state, has })
     });
     Ok(Recovered { keyspace, log, report, group: group.transpose()? })
+}
+
+/// Whether a directory is that of a cluster's witness: it has the end of the log and no data.
+///
+/// # Errors
+/// What the system says, or what is damaged.
+pub fn is_of_witness(dir: &DataDir) -> io::Result<bool> {
+    let kept = GroupState::member_of(&SystemDisk, dir.path(), dir.meta().dir_id)?;
+    Ok(kept.1)
 }
 
 struct Sink<'a> {

@@ -34,7 +34,7 @@ use ladon_kernel::program::Program;
 use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
 use ladon_kernel::upstream::Upstream;
-use ladon_log::{Log, RecoveryReport};
+use ladon_log::RecoveryReport;
 use ladon_net::{AnyBackend, Backend, BackendChoice};
 use ladon_operations::{Door, Listeners, Port, State};
 use ladon_peers::TcpPeers;

@@ -159,6 +159,9 @@ where
         let Place { shared, log, standing, index, state, disk, planted } = place;
         let (cluster, id) = (state.cluster(), state.member());
         let is_witness = state.is_witness();
+        if is_witness {
+            standing.be_witness();
+        }
         // Whoever has given a vote, or heard a leader, may not elect another one before that leader's
         // word is old.
         let may_have_promised = state.vote().is_some() && planted != Planted::LeaseForgotten;

@@ -27,7 +27,7 @@ use ladon_record::Lsn;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Duration;
 
@@ -51,7 +51,8 @@ pub struct Standing {
     records: FollowedRecords,
     rest: Rest,
     planted: Planted,
-    is_witness: bool,
+    /// It keeps the log alone: known once the node is a member.
+    is_witness: AtomicBool,
     inner: Mutex<Inner>,
     /// Up to where the data was recovered.
     recovered: Lsn,
@@ -105,7 +106,7 @@ impl Standing {
             records,
             rest,
             planted,
-            is_witness,
+            is_witness: AtomicBool::new(is_witness),
             inner,
             recovered,
             applied,
@@ -114,7 +115,16 @@ impl Standing {
 
     /// What the node is in its group as long as it does not lead it.
     pub(super) fn role_of_follower(&self) -> Role {
-        if self.is_witness { Role::Witness } else { Role::Follows }
+        if self.is_witness() { Role::Witness } else { Role::Follows }
+    }
+
+    fn is_witness(&self) -> bool {
+        self.is_witness.load(Acquire)
+    }
+
+    /// The node has become a member that keeps the log alone.
+    pub(super) fn be_witness(&self) {
+        self.is_witness.store(true, Release);
     }
 
     /// Whether the node leads and has everything that the group committed before.
@@ -170,7 +180,7 @@ impl Standing {
     }
 
     fn follow(&self, inner: &mut Inner, extent: Extent) -> io::Result<()> {
-        if self.is_witness {
+        if self.is_witness() {
             return Ok(());
         }
         let mut at = extent.from;
@@ -260,7 +270,7 @@ impl Writers for Standing {
 
     fn may_begin(&self, first: EntryId) {
         // A witness has nothing to write of its own, however long it leads.
-        self.inner.lock().first = Some(first).filter(|_| !self.is_witness);
+        self.inner.lock().first = Some(first).filter(|_| !self.is_witness());
     }
 
     fn was_cut(&self, to: Lsn) {

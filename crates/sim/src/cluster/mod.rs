@@ -115,6 +115,8 @@ struct Plan {
     disk_errors: bool,
     /// From when on a member restarts on whose promise not to vote a leader's lease hangs.
     forgets_from_us: u64,
+    /// From when on the witness alone has what the leader has committed.
+    strands_from_us: u64,
     /// A machine may be replaced by another one with an empty disk.
     wipes: bool,
 }
@@ -122,12 +124,14 @@ struct Plan {
 impl Plan {
     fn new(random: &mut Random) -> Plan {
         let members = random.pick(&[3, 3, 3, 3, 3, 3, 3, 5, 2, 1]);
+        let has_witness = members == 3 && random.chance(1, 3);
+        let strands = has_witness && random.chance(1, 3);
         Plan {
             members,
             workers: random.pick(&[1, 1, 2]),
             clients: 3 + random.below(4) as usize,
             steps: 700 + random.below(1_300),
-            failover_ms: random.pick(&[50, 100, 100, 300]),
+            failover_ms: if strands { 50 } else { random.pick(&[50, 100, 100, 300]) },
             segment_bytes: random.pick(&[2_000, 8_000, 1 << 20]),
             kept_bytes: random.pick(&[0, 1_000, 64 << 20]),
             loss: random.pick(&[0, 0, 50, 10]),
@@ -139,7 +143,11 @@ impl Plan {
                 false => u64::MAX,
             },
             wipes: members >= 3 && random.chance(1, 4),
-            has_witness: members == 3 && random.chance(1, 3),
+            has_witness,
+            strands_from_us: match strands {
+                true => 50_000 + random.below(300_000),
+                false => u64::MAX,
+            },
         }
     }
 }

@@ -138,15 +138,21 @@ impl Life {
         let mut recovered = open(&disk, &clock, plan, random.next_u64())?;
         recovered.log.set_follower(true);
         recovered.keyspace.set_follower(true);
-        if let (Some(order), Some(group)) = (join, &mut recovered.group) {
-            let joined = group::join(order, &recovered.log, (&mut group.index, &mut group.state));
-            joined.map_err(|error| failed("join", &error))??;
-        }
-        place.id = recovered.group.as_ref().map_or(0, |group| group.state.member());
+        place.id = match &join {
+            Some(Order::Create { .. }) => 1,
+            Some(Order::Join { member, .. }) => *member,
+            _ => recovered.group.as_ref().map_or(0, |group| group.state.member()),
+        };
         let (node, handle, threads) = assemble(place.id, &recovered, &clock, plan, random, canary)?;
         let rest = rest_of(Arc::downgrade(&threads), &clock);
         let shared = node.shared();
-        let placed = group::stand(shared, &mut recovered, disk, (None, rest), canary.of_group());
+        let mut placed =
+            group::stand(shared, &mut recovered, disk, (None, rest), canary.of_group());
+        // As at a server: it runs, and belongs to no cluster, when it is told to join.
+        if let Some(order) = join {
+            let joined = group::join(order, &placed.log, (&mut placed.index, &mut placed.state));
+            joined.map_err(|error| failed("join", &error))??;
+        }
         let (standing, log) = (Arc::clone(&placed.standing), Arc::clone(&placed.log));
         let patience = Duration::from_millis(plan.failover_ms.max(100));
         let postman = Arc::new(Postman { from: place.id, post: Arc::clone(post), patience });

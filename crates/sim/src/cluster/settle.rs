@@ -68,6 +68,7 @@ impl World {
         self.faults = false;
         self.cut.clear();
         (self.quiet, self.restart, self.quick_us) = (None, None, 0..0);
+        self.strand = None;
         self.note(|| "all is well from now on".to_owned());
         for place in &mut self.places {
             place.disk.heal();
