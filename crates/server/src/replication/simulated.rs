@@ -484,11 +484,14 @@ fn attempt(world: &Shown, at: usize, depth: u32) -> Result<(), String> {
         (life, SimPeer { world, between, lives, client, depth, asks_left, replies, quiet, trouble })
     };
     let wanted = life.following.wanted();
-    let linked = Link::over(&life.following, (&life.data, &wanted), Box::new(peer), "it".to_owned());
-    let ended = linked.and_then(|mut link| loop {
-        match link.run() {
-            Err(error) if error.is_resync() => {}
-            other => break other,
+    let linked =
+        Link::over(&life.following, (&life.data, &wanted), Box::new(peer), "it".to_owned());
+    let ended = linked.and_then(|mut link| {
+        loop {
+            match link.run() {
+                Err(error) if error.is_resync() => {}
+                other => break other,
+            }
         }
     });
     let trouble = trouble.borrow_mut().take();
@@ -610,9 +613,9 @@ impl SimPeer {
                 let durable = life.log.make_durable(life.log.reserved());
                 // Nobody syncs while this waits: what is behind that is a mark of the sync itself.
                 let end = |newest: Lsn| newest.max(life.log.durable());
-                let begun = durable.map_err(text).and_then(|()| {
-                    life.log.begin_copy_until(end).map_err(text)
-                });
+                let begun = durable
+                    .map_err(text)
+                    .and_then(|()| life.log.begin_copy_until(end).map_err(text));
                 let copy = match begun {
                     Ok(copy) => copy,
                     Err(text) => return Reply::Error(format!("ERR {text}")),
@@ -720,7 +723,10 @@ fn settle(world: &Shown) -> Result<(), String> {
         let life = node.life.as_ref();
         let position = life.map(|life| (life.data.position(), life.log.state()));
         let state = life.map(|life| state_of(&life.keyspace));
-        format!("{} lives, follows {:?}, {position:?}, {}: {state:?}", node.lives, node.follows, node.broke)
+        format!(
+            "{} lives, follows {:?}, {position:?}, {}: {state:?}",
+            node.lives, node.follows, node.broke
+        )
     });
     let shown: Vec<String> = shown.collect();
     Err(format!("the replicas do not come to the primary's data:\n{}", shown.join("\n")))

@@ -178,7 +178,8 @@ impl World {
         if self.now_us < next_us {
             return Ok(());
         }
-        if self.leader() != Some(leader) && phase < 2 {
+        let writes = self.places[leader].life.as_ref().is_some_and(|it| it.standing.writes());
+        if !writes && phase < 2 {
             self.strand = None;
             return Ok(());
         }
@@ -218,6 +219,11 @@ impl World {
         if !(0..self.places.len()).all(is_well) || !self.cut.is_empty() {
             return;
         }
+        // What two voters alone could commit needs all three as long as they change.
+        let Some(life) = &mut self.places[leader].life else { return };
+        if life.is_changing() || life.members().iter().filter(|(_, votes)| *votes).count() != 3 {
+            return;
+        }
         self.plan.strands_from_us = u64::MAX;
         let failover_us = self.plan.failover_ms * 1000;
         let ids = self.places.iter().enumerate().filter(|(at, _)| *at != leader && *at != witness);
@@ -227,6 +233,8 @@ impl World {
         }
         self.cut_until_us = self.now_us + 40 * failover_us;
         let next_us = self.now_us + 3 * failover_us;
+        // An election takes several answers, and each of them several steps.
+        self.quick_us = self.now_us..self.now_us + 17 * failover_us;
         self.note(|| format!("member {one} lacks what comes now"));
         self.strand = Some(Stranding { next_us, phase: 0, leader, witness });
     }

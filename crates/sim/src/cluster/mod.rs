@@ -130,7 +130,7 @@ impl Plan {
             members,
             workers: random.pick(&[1, 1, 2]),
             clients: 3 + random.below(4) as usize,
-            steps: 700 + random.below(1_300),
+            steps: if strands { 2_000 } else { 700 + random.below(1_300) },
             failover_ms: if strands { 50 } else { random.pick(&[50, 100, 100, 300]) },
             segment_bytes: random.pick(&[2_000, 8_000, 1 << 20]),
             kept_bytes: random.pick(&[0, 1_000, 64 << 20]),

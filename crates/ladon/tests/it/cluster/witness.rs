@@ -201,14 +201,24 @@ fn witnesses_come_and_go() {
     nodes.form_with_witness();
     nodes.fill(nodes.leader(&[0, 1]), |_, _| {});
     let counts = nodes.cluster(&[
-        "create", "--replicas", "2", &nodes.address(0), &nodes.address(1), &nodes.address(2),
+        "create",
+        "--replicas",
+        "2",
+        &nodes.address(0),
+        &nodes.address(1),
+        &nodes.address(2),
         &nodes.address(3),
     ]);
     let is_told = counts.stderr.contains("3 nodes with data need no witness");
     assert_eq!((counts.code, is_told), (2, true), "{}", counts.stderr);
     // Another one in its place is a witness too.
     let ran = nodes.cluster(&[
-        "replace-node", "--timeout", "90", &nodes.address(0), &nodes.address(W), &nodes.address(3),
+        "replace-node",
+        "--timeout",
+        "90",
+        &nodes.address(0),
+        &nodes.address(W),
+        &nodes.address(3),
     ]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.stdout.matches("  witness  ").count(), 1, "{}", ran.stdout);
