@@ -28,3 +28,14 @@ pub enum Planted {
     /// A witness that leads sends its checkpoint, which is empty, to a member that is far behind.
     WitnessSendsNothing,
 }
+
+impl Planted {
+    /// The part of it that is the log's.
+    pub(super) fn in_log(self) -> ladon_raft::Planted {
+        match self {
+            Planted::VoteOvertakesLog => ladon_raft::Planted::VoteOvertakesLog,
+            Planted::WitnessSendsNothing => ladon_raft::Planted::WitnessSendsNothing,
+            _ => ladon_raft::Planted::Nothing,
+        }
+    }
+}

@@ -18,7 +18,7 @@ use ladon_kernel::shared::Shared;
 use ladon_log::Log;
 use ladon_platform::Disk;
 use ladon_raft::{
-    AsyncRuntime, ExtentLog, GroupLog, GroupState, Index, Machine, Member, Now, Payload,
+    AsyncRuntime, EntryId, ExtentLog, GroupLog, GroupState, Index, Machine, Member, Now, Payload,
     RuntimeInstant, Seat, Transport, Writers,
 };
 use ladon_record::Lsn;
@@ -159,9 +159,7 @@ where
         let Place { shared, log, standing, index, state, disk, planted } = place;
         let (cluster, id) = (state.cluster(), state.member());
         let is_witness = state.is_witness();
-        if is_witness {
-            standing.be_witness();
-        }
+        standing.keeps_the_log_alone(is_witness);
         // Whoever has given a vote, or heard a leader, may not elect another one before that leader's
         // word is old.
         let may_have_promised = state.vote().is_some() && planted != Planted::LeaseForgotten;
@@ -174,27 +172,13 @@ where
         log.belongs_to_group(notify.clone());
         let writers = Arc::clone(&standing) as Arc<dyn Writers>;
         let clock = Arc::clone(&shared.clock);
-        let in_log = match planted {
-            Planted::VoteOvertakesLog => ladon_raft::Planted::VoteOvertakesLog,
-            Planted::WitnessSendsNothing => ladon_raft::Planted::WitnessSendsNothing,
-            _ => ladon_raft::Planted::Nothing,
-        };
-        let made = GroupLog::new(Arc::clone(&log), clock, writers, (index, state), in_log);
+        let made =
+            GroupLog::new(Arc::clone(&log), clock, writers, (index, state), planted.in_log());
         let group_log = Arc::new(made?);
         group_log.wake_with(notify);
         // What a checkpoint holds is committed, and so is the rest of the entry that covers it.
         standing.catch_up(group_log.begin())?;
-        // What was known to be committed, and is not in the data.
-        let applied = group_log.committed()?;
-        let (purged, _) = group_log.bounds();
-        let first = purged.map_or(0, |purged| purged.index + 1);
-        for entry in group_log.entries(first, applied.map_or(0, |applied| applied.index + 1))? {
-            ladon_raft::Applier::apply(&*standing, &entry)?;
-            if matches!(entry.payload, Payload::Membership(_)) {
-                // Noted, as of every entry that is applied: the log may purge it.
-                group_log.members_at(entry.id)?;
-            }
-        }
+        let applied = apply_committed(&group_log, &standing)?;
         shared.role.set(standing.role_of_follower());
         let log_and_data = (Arc::clone(&standing), applied);
         let seat = Seat::take(id, failover, transport, Arc::clone(&group_log), log_and_data);
@@ -491,6 +475,21 @@ where
             is_promoting.store(false, SeqCst);
         }));
     }
+}
+
+/// Applies what was known to be committed, and is not in the data. Returns the last entry of that.
+fn apply_committed(group_log: &GroupLog, standing: &Standing) -> io::Result<Option<EntryId>> {
+    let applied = group_log.committed()?;
+    let (purged, _) = group_log.bounds();
+    let first = purged.map_or(0, |purged| purged.index + 1);
+    for entry in group_log.entries(first, applied.map_or(0, |applied| applied.index + 1))? {
+        ladon_raft::Applier::apply(standing, &entry)?;
+        if matches!(entry.payload, Payload::Membership(_)) {
+            // Noted, as of every entry that is applied: the log may purge it.
+            group_log.members_at(entry.id)?;
+        }
+    }
+    Ok(applied)
 }
 
 fn told(role: Role) -> &'static str {

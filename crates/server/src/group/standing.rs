@@ -122,9 +122,9 @@ impl Standing {
         self.is_witness.load(Acquire)
     }
 
-    /// The node has become a member that keeps the log alone.
-    pub(super) fn be_witness(&self) {
-        self.is_witness.store(true, Release);
+    /// The node is a member, perhaps since now, that has data or keeps the log alone.
+    pub(super) fn keeps_the_log_alone(&self, alone: bool) {
+        self.is_witness.store(alone, Release);
     }
 
     /// Whether the node leads and has everything that the group committed before.

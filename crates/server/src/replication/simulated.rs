@@ -8,9 +8,10 @@
 //! that some primary had, as a whole; what is on a replica is never lost by the power cut of the server
 //! that it follows; and in the end all have the same data.
 
+mod asked;
+
 use super::following::Following;
 use super::link::Link;
-use super::peer::Peer;
 use super::place::FollowedData;
 use super::planted::Planted;
 use super::replicas::ReadReplicas;
@@ -19,13 +20,11 @@ use crate::assembly::Assembly;
 use crate::checkpoint_run::{Applied, CheckpointRun};
 use crate::followed::FollowedRecords;
 use crate::recovery::{Recovered, recover};
+use asked::SimPeer;
 use ladon_engine::{Keyspace, Locks, Scratch, ValueRef};
 use ladon_kernel::client::clients::ClientInfo;
-use ladon_kernel::replication::Place;
 use ladon_kernel::shared::Shared;
-use ladon_kernel::upstream::{FramesError, FramesWanted, ReplicaName, Replicas};
 use ladon_log::{Appender, DataDir, Log, LogCopy, LogOptions};
-use ladon_peers::{ClientError, Reply};
 use ladon_platform::{Clock, Disk};
 use ladon_record::{Change, ChangeBuffer, Lsn, ValueKind};
 use ladon_settings::Settings;
@@ -34,7 +33,6 @@ use ladon_testkit::Random;
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -516,182 +514,6 @@ fn attempt(world: &Shown, at: usize, depth: u32) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// The way to the server that is followed.
-struct SimPeer {
-    world: Shown,
-    /// Who asks, and whom.
-    between: (usize, usize),
-    lives: (u64, u64),
-    client: u64,
-    depth: u32,
-    asks_left: u64,
-    replies: VecDeque<Reply>,
-    /// Answers in a row with nothing in them.
-    quiet: u64,
-    /// What went wrong in the world meanwhile.
-    trouble: Rc<RefCell<Option<String>>>,
-}
-
-impl Drop for SimPeer {
-    fn drop(&mut self) {
-        if let Some(other) = self.other() {
-            other.shared.clients.remove(self.client);
-        }
-    }
-}
-
-fn broke() -> io::Error {
-    io::Error::new(io::ErrorKind::ConnectionReset, "it broke")
-}
-
-fn word(word: &[u8]) -> String {
-    String::from_utf8_lossy(word).into_owned()
-}
-
-fn number(word: &[u8]) -> u64 {
-    self::word(word).parse().expect("a number")
-}
-
-fn bulk(text: &str) -> Reply {
-    Reply::Bulk(Some(text.as_bytes().to_vec()))
-}
-
-impl SimPeer {
-    /// Whom this asks, if that is the same life still.
-    fn other(&self) -> Option<Arc<Life>> {
-        let other = self.world.borrow().life(self.between.1);
-        other.filter(|life| life.number == self.lives.1)
-    }
-
-    /// Whether the link is over.
-    fn is_over(&mut self) -> bool {
-        let world = self.world.borrow();
-        let node = &world.nodes[self.between.0];
-        let is_own = node.life.as_ref().is_some_and(|life| life.number == self.lives.0);
-        !is_own || node.dies.is_some() || self.asks_left == 0 || !world.faults && self.quiet > 3
-    }
-
-    fn answer(&self, words: &[&[u8]], life: &Life) -> Reply {
-        match (words[0], words[1]) {
-            (b"LADON.REPLICA", b"HELLO") => {
-                let place = Place { host: word(words[4]), port: 1 };
-                let name = ReplicaName { run_id: word(words[3]), place };
-                match life.replicas.greet(self.client, &name) {
-                    Ok(()) => Reply::Simple("OK".to_owned()),
-                    Err(text) => Reply::Error(format!("ERR {text}")),
-                }
-            }
-            (b"LADON.REPLICA", b"POSITION") => {
-                let (run, end) = (word(words[2]), Lsn(number(words[3])));
-                match life.replicas.position(self.client, &run, end) {
-                    Err(text) => Reply::Error(format!("ERR {text}")),
-                    Ok(position) => {
-                        let run = |(run, begin): &(String, Lsn)| {
-                            Reply::Array(vec![bulk(run), Reply::Integer(begin.0 as i64)])
-                        };
-                        let runs = position.runs.iter().map(run).collect();
-                        let continues = Reply::Integer(i64::from(position.continues));
-                        Reply::Array(vec![continues, Reply::Array(runs)])
-                    }
-                }
-            }
-            (b"LADON.REPLICA", b"FRAMES") => {
-                let bytes = number(words[7]).min(1 + self.world.borrow_mut().random.below(400));
-                let lsn = |at: usize| Lsn(number(words[at]));
-                let (run, from, durable, applied) = (word(words[2]), lsn(3), lsn(4), lsn(5));
-                let (wait, bytes) = (Duration::ZERO, bytes as usize);
-                let wanted = FramesWanted { run, from, durable, applied, wait, bytes };
-                match life.replicas.frames(self.client, &wanted) {
-                    Ok(bytes) => Reply::Bulk(Some(bytes)),
-                    Err(FramesError::Resync(text)) => Reply::Error(format!("RESYNC {text}")),
-                    Err(FramesError::Failed(text)) => Reply::Error(format!("ERR {text}")),
-                }
-            }
-            (b"LADON.BACKUP", b"BEGIN") => {
-                let durable = life.log.make_durable(life.log.reserved());
-                // Nobody syncs while this waits: what is behind that is a mark of the sync itself.
-                let end = |newest: Lsn| newest.max(life.log.durable());
-                let begun = durable
-                    .map_err(text)
-                    .and_then(|()| life.log.begin_copy_until(end).map_err(text));
-                let copy = match begun {
-                    Ok(copy) => copy,
-                    Err(text) => return Reply::Error(format!("ERR {text}")),
-                };
-                let file = |file: &ladon_log::CopiedFile| {
-                    Reply::Array(vec![bulk(&file.name), Reply::Integer(file.bytes as i64)])
-                };
-                let files = copy.files().iter().map(file).collect();
-                let id = self.client.to_string();
-                let end = Reply::Integer(copy.end().0 as i64);
-                life.copies.lock().insert(id.clone(), copy);
-                Reply::Array(vec![bulk(&id), end, Reply::Array(files)])
-            }
-            (b"LADON.BACKUP", b"READ") => {
-                let mut copies = life.copies.lock();
-                let Some(copy) = copies.get_mut(&word(words[2])) else {
-                    return Reply::Error("ERR no such backup".to_owned());
-                };
-                let (file, at) = (number(words[3]) as usize, number(words[4]));
-                let mut bytes = vec![0; number(words[5]) as usize];
-                match copy.read(file, &mut bytes, at) {
-                    Ok(read) => Reply::Bulk(Some(bytes[..read].to_vec())),
-                    Err(error) => Reply::Error(format!("ERR {error}")),
-                }
-            }
-            (b"LADON.BACKUP", b"END") => {
-                life.copies.lock().remove(&word(words[2]));
-                Reply::Simple("OK".to_owned())
-            }
-            _ => Reply::Error("ERR unknown command".to_owned()),
-        }
-    }
-}
-
-impl Peer for SimPeer {
-    fn send(&mut self, words: &[&[u8]]) -> io::Result<()> {
-        self.asks_left = self.asks_left.saturating_sub(1);
-        let acts = {
-            let mut world = self.world.borrow_mut();
-            if world.faults { world.random.below(3) } else { 0 }
-        };
-        for _ in 0..acts {
-            if let Err(what) = happen(&self.world, self.depth) {
-                *self.trouble.borrow_mut() = Some(what);
-                return Err(broke());
-            }
-        }
-        if self.is_over() {
-            return Err(broke());
-        }
-        let life = self.other().ok_or_else(broke)?;
-        let reply = self.answer(words, &life);
-        self.quiet = if reply == Reply::Bulk(Some(Vec::new())) { self.quiet + 1 } else { 0 };
-        self.replies.push_back(reply);
-        Ok(())
-    }
-
-    fn reply(&mut self) -> Result<Reply, ClientError> {
-        self.replies.pop_front().ok_or_else(|| broke().into())
-    }
-
-    fn own_durable(&mut self, lsn: Lsn, _: Duration) -> bool {
-        let (own, syncs) = {
-            let mut world = self.world.borrow_mut();
-            let syncs = !world.faults || world.random.chance(1, 3);
-            (world.life(self.between.0), syncs)
-        };
-        let Some(life) = own.filter(|life| life.number == self.lives.0) else { return false };
-        let _ = life.log.write_published();
-        if syncs {
-            let _ = life.log.make_durable(lsn);
-        }
-        life.log.durable() >= lsn
-    }
-
-    fn rest(&mut self, _: Duration) {}
 }
 
 /// Everything is well: all come to the primary's data.
