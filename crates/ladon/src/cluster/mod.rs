@@ -89,23 +89,25 @@ pub fn command() -> Command {
                         .required(false),
                 ),
         ))
-        .subcommand(
-            Command::new("recover")
-                .about("Go on with one member's directory, when most members are lost for good")
-                .arg(
-                    Arg::new("dir")
-                        .value_name("DIR")
-                        .required(true)
-                        .value_parser(value_parser!(PathBuf))
-                        .help("The data directory of a member that does not run"),
-                )
-                .arg(
-                    Arg::new("accept-loss-after")
-                        .long("accept-loss-after")
-                        .value_name("LSN")
-                        .value_parser(value_parser!(u64))
-                        .help("Where its log ends: what others had behind it is lost"),
-                ),
+        .subcommand(recover_command())
+}
+
+fn recover_command() -> Command {
+    Command::new("recover")
+        .about("Go on with one member's directory, when most members are lost for good")
+        .arg(
+            Arg::new("dir")
+                .value_name("DIR")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The data directory of a member that does not run"),
+        )
+        .arg(
+            Arg::new("accept-loss-after")
+                .long("accept-loss-after")
+                .value_name("LSN")
+                .value_parser(value_parser!(u64))
+                .help("Where its log ends: what others had behind it is lost"),
         )
 }
 
@@ -123,7 +125,7 @@ fn check_count(nodes: usize, with_data: usize) -> Result<(), Failure> {
         )),
         Some(0) => Ok(()),
         // With an odd number that have the data, one more vote makes no majority smaller.
-        Some(1) if with_data % 2 == 0 => Ok(()),
+        Some(1) if with_data.is_multiple_of(2) => Ok(()),
         Some(1) => Err(wrong(format!(
             "{with_data} nodes with data need no witness: it would have to agree, and help nobody"
         ))),
