@@ -130,7 +130,7 @@ fn check_count(nodes: usize, with_data: usize) -> Result<(), Failure> {
             "{with_data} nodes with data need no witness: it would have to agree, and help nobody"
         ))),
         _ => Err(wrong(format!(
-            "one shard and its replicas are {with_data} nodes, or one more with a witness, not {nodes}"
+            "one shard and its replicas are {with_data} nodes (one more with a witness), not {nodes}"
         ))),
     }
 }

@@ -119,7 +119,7 @@ fn a_witness_has_no_data_for_anybody() {
         panic!("no list");
     };
     assert_eq!(sentinels.len(), 2);
-    for to in [nodes.address(W), "3".to_owned()] {
+    for to in [nodes.address(W), nodes.fact(W, "member").expect("it answers")] {
         let lead = nodes.cluster(&["failover", &nodes.address(0), &to]);
         let is_told = lead.stderr.contains("no such voting member that has data");
         assert_eq!((lead.code, is_told), (3, true), "{}", lead.stderr);
