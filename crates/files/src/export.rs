@@ -7,7 +7,7 @@ use ladon_kernel::limits;
 use ladon_log::{DataDir, LogOptions, Progress};
 use ladon_platform::{Clock, SystemClock, SystemDisk};
 use ladon_rdb::{Fault, KeyFacts, Version, Writer};
-use ladon_server::{Recovered, databases, recover};
+use ladon_server::{Recovered, databases, is_of_witness, recover};
 use ladon_settings::Settings;
 use std::fs::File;
 use std::io::BufWriter;
@@ -48,6 +48,10 @@ pub(crate) fn export_from(
         ..LogOptions::default()
     };
     let data = DataDir::open(Arc::new(SystemDisk), Arc::clone(&clock), dir, options, 0)?;
+    let failed = |error| ExportError::Io { doing: "read", path: dir.join("group"), error };
+    if is_of_witness(&data).map_err(failed)? {
+        return Err(ExportError::Witness(dir.to_owned()));
+    }
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let prepare = |keyspace: &Keyspace| limits::apply(keyspace, settings);
     let shown = Mutex::new(&mut *progress);

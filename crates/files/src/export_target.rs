@@ -25,6 +25,9 @@ pub enum ExportError {
         /// The system's error.
         error: io::Error,
     },
+    /// The directory has the log of a cluster and no data.
+    #[error("{0} is a witness's directory: it has the end of the log and no data")]
+    Witness(PathBuf),
     /// A key cannot be written.
     #[error("key '{key}' in database {db}: {fault}")]
     Key {

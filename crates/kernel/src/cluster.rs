@@ -1,6 +1,8 @@
 //! What requests see of the node's cluster, and what operators ask of it.
 
 use ladon_record::Lsn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 /// Tells a cluster from all others; zeros: none.
@@ -11,11 +13,51 @@ pub trait Cluster: Send + Sync {
     /// How things stand; cheap, but not for every request.
     fn view(&self) -> View;
 
+    /// The orders under way at this node.
+    fn orders(&self) -> &Orders;
+
     /// Does what an operator asks; it may take seconds. Returns what to tell him.
     ///
     /// # Errors
     /// Why it was not done.
     fn order(&self, order: Order) -> Result<String, String>;
+}
+
+/// Counts a node's orders under way: each keeps a thread while it waits for other nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Orders(Arc<AtomicUsize>);
+
+impl Orders {
+    /// So many operators are not at work at once.
+    pub const MOST: usize = 8;
+
+    /// One more is under way until what this returns is dropped; `None` if there are too many.
+    pub fn begin(&self) -> Option<OrderUnderWay> {
+        let may = |count: usize| (count < Orders::MOST).then_some(count + 1);
+        self.0.fetch_update(SeqCst, SeqCst, may).ok().map(|_| OrderUnderWay(Arc::clone(&self.0)))
+    }
+}
+
+/// See [`Orders::begin`].
+#[derive(Debug)]
+pub struct OrderUnderWay(Arc<AtomicUsize>);
+
+impl Drop for OrderUnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+/// What a member is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemberKind {
+    /// It has the data, and votes once it has caught up.
+    #[default]
+    Voter,
+    /// It has the data, and never votes, however much it has.
+    Replica,
+    /// It votes and keeps the log, and has no data.
+    Witness,
 }
 
 /// What an operator asks of a node.
@@ -32,10 +74,12 @@ pub enum Order {
         cluster: ClusterId,
         /// The number that the leader has given.
         member: u64,
+        /// It keeps the log, and has no data.
+        is_witness: bool,
     },
     /// Give the number for a member that will be added.
     Number,
-    /// Add a member, which learns, and votes once it has caught up.
+    /// Add a member, which learns at first.
     Add {
         /// Its number.
         member: u64,
@@ -43,8 +87,8 @@ pub enum Order {
         address: String,
         /// Where clients reach it.
         client: String,
-        /// It never votes, however much it has.
-        is_replica: bool,
+        /// What it is to be.
+        kind: MemberKind,
     },
     /// A member belongs no more.
     Remove {
@@ -103,17 +147,41 @@ pub struct MemberView {
     pub client: String,
     /// Whether it votes; the others learn.
     pub votes: bool,
-    /// Whether it never will.
-    pub is_replica: bool,
+    /// What it is, whether or not it votes by now.
+    pub kind: MemberKind,
     /// Up to where it has the log on its disk; only the leader knows.
     pub has: Option<Lsn>,
     /// How long ago it was last heard of; only the leader knows.
     pub silent: Option<Duration>,
 }
 
+impl MemberView {
+    /// Whether it has the data, or will once it has caught up.
+    pub fn has_data(&self) -> bool {
+        self.kind != MemberKind::Witness
+    }
+}
+
 impl View {
-    /// The member that leads.
+    /// The member that leads, if clients have anything of it: a witness may lead until another member
+    /// has its log.
     pub fn leading(&self) -> Option<&MemberView> {
-        self.members.iter().find(|member| Some(member.id) == self.leader)
+        let leads = |member: &&MemberView| Some(member.id) == self.leader && member.has_data();
+        self.members.iter().find(leads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_under_way_are_bounded() {
+        let orders = Orders::default();
+        let mut all: Vec<_> = (0..Orders::MOST).map(|_| orders.begin()).collect();
+        assert!(all.iter().all(Option::is_some));
+        assert!(orders.begin().is_none());
+        all.pop();
+        assert!(orders.begin().is_some());
     }
 }

@@ -127,7 +127,7 @@ impl Replication {
         let heard = if is_master { None } else { view.heard_leader };
         let is_up = match role {
             Role::Leads => true,
-            Role::Follows => {
+            Role::Follows | Role::Witness => {
                 // Elected just now, it may not answer for the group yet.
                 let is_other = view.leader != Some(view.member);
                 is_other && heard.is_some_and(|heard| heard <= heard_within)
@@ -137,8 +137,9 @@ impl Replication {
         let leading = view.leading().filter(|_| is_up);
         let master = leading.map(|leading| Place::of(&leading.client));
         let is_heard = |it: &MemberView| it.silent.is_some_and(|silent| silent <= heard_within);
-        let follows =
-            |member: &&MemberView| is_master && member.id != view.member && is_heard(member);
+        let follows = |member: &&MemberView| {
+            is_master && member.id != view.member && member.has_data() && is_heard(member)
+        };
         let replicas = view.members.iter().filter(follows).map(Replica::of).collect();
         let (link, runs) = (None, None);
         Replication { is_master, master, offset, heard, heard_within, replicas, view, link, runs }
@@ -148,6 +149,7 @@ impl Replication {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::MemberKind;
 
     fn member(id: u64, silent: Option<u64>) -> MemberView {
         MemberView {
@@ -183,6 +185,18 @@ mod tests {
         // Nobody is sent to a leader that most others do not hear.
         let seen = of(view(1, Some(1), members), Role::CutOff);
         assert_eq!((seen.is_master, seen.master), (true, None));
+    }
+
+    #[test]
+    fn a_witness_is_nobodys_master_or_replica() {
+        let witness = MemberView { kind: MemberKind::Witness, ..member(3, Some(0)) };
+        let members = vec![member(1, Some(0)), member(2, Some(0)), witness];
+        let seen = of(view(1, Some(1), members.clone()), Role::Leads);
+        assert_eq!(seen.replicas, [Replica::of(&member(2, Some(0)))]);
+        assert_eq!(of(view(2, Some(3), members.clone()), Role::Follows).master, None);
+        let own = of(view(3, Some(1), members), Role::Witness);
+        assert_eq!(own.master, Some(Place::of("10.0.0.1:6379")));
+        assert!(!own.is_master);
     }
 
     #[test]

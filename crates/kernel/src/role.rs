@@ -23,6 +23,8 @@ pub enum Role {
     Outside = 4,
     /// It follows another server, does not hear it, and `replica-serve-stale-data` is off.
     Stale = 5,
+    /// It votes in its cluster and keeps the log, and has no data: nobody reads or writes.
+    Witness = 6,
 }
 
 impl Role {
@@ -35,12 +37,13 @@ impl Role {
             Role::CutOff => "cut-off",
             Role::Outside => "outside",
             Role::Stale => "stale",
+            Role::Witness => "witness",
         }
     }
 
     /// Whether the node is a replica for clients of Redis' replication.
     pub fn is_replica(self) -> bool {
-        matches!(self, Role::Follows | Role::Outside | Role::Stale)
+        matches!(self, Role::Follows | Role::Outside | Role::Stale | Role::Witness)
     }
 }
 
@@ -58,7 +61,8 @@ impl RoleCell {
             2 => Role::Follows,
             3 => Role::CutOff,
             4 => Role::Outside,
-            _ => Role::Stale,
+            5 => Role::Stale,
+            _ => Role::Witness,
         }
     }
 

@@ -11,7 +11,9 @@
 //! `end` changes after that. The checkpoint is held open, because a newer one removes its name; the
 //! segments are pinned, and opened one at a time: a copy holds two open files, however long the log.
 
-use crate::checkpoint::format::checkpoint_path;
+use crate::checkpoint::format::{
+    BlockHeader, CHECKPOINT_HEADER_BYTES, PartHeader, PartKind, checkpoint_path,
+};
 use crate::data_dir::{META_BYTES, META_NAME};
 use crate::durable::PUBLISH_WAIT_MS_MAX;
 use crate::log::Log;
@@ -70,6 +72,10 @@ pub struct LogCopy {
     files: Vec<CopiedFile>,
     end: Lsn,
     checkpoint: Option<Box<dyn DiskFile>>,
+    /// What the checkpoint's data needs of the log.
+    newest: Lsn,
+    /// In the place of the checkpoint's bytes.
+    empty: Option<Vec<u8>>,
     /// The file that was read last.
     open: Option<(usize, Box<dyn DiskFile>)>,
     _pin: PinGuard,
@@ -111,6 +117,8 @@ impl Log {
             files,
             end,
             checkpoint,
+            newest: newest.map_or(Lsn::ZERO, |info| info.newest),
+            empty: None,
             open: None,
             _pin: pin,
         })
@@ -189,6 +197,25 @@ impl LogCopy {
         self.end
     }
 
+    /// The same positions, with a checkpoint that holds nothing: for who keeps the log alone.
+    ///
+    /// # Errors
+    /// The system's, of reading the checkpoint's header.
+    pub fn without_content(mut self) -> io::Result<LogCopy> {
+        let Some(file) = &self.checkpoint else { return Ok(self) };
+        let mut bytes = vec![0; CHECKPOINT_HEADER_BYTES as usize];
+        if read_full(&**file, &mut bytes, 0)? < bytes.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let none = BlockHeader { db: 0, hash_first: 0, hash_last: 0, lsn: self.newest, keys: 0 };
+        for kind in [PartKind::Meta, PartKind::End] {
+            bytes.extend_from_slice(&PartHeader::encode(kind, &none, &[]));
+        }
+        self.files[1].bytes = bytes.len() as u64;
+        self.empty = Some(bytes);
+        Ok(self)
+    }
+
     /// Reads bytes of a file; fewer than the buffer has only at the end of what is copied of it.
     ///
     /// # Errors
@@ -200,6 +227,11 @@ impl LogCopy {
         let left = usize::try_from(bytes.saturating_sub(at)).unwrap_or(usize::MAX);
         let wanted = left.min(buffer.len());
         let is_checkpoint = index == 1 && self.checkpoint.is_some();
+        if let (true, Some(empty)) = (is_checkpoint, &self.empty) {
+            let from = (at as usize).min(empty.len());
+            buffer[..wanted].copy_from_slice(&empty[from..from + wanted]);
+            return Ok(wanted);
+        }
         let file: &dyn DiskFile = match &self.checkpoint {
             Some(file) if is_checkpoint => &**file,
             _ => {

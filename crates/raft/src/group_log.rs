@@ -182,8 +182,15 @@ impl GroupLog {
     /// needs that is too far behind. Returns that entry and the members as of it, too.
     ///
     /// # Errors
-    /// What the disk says; `NotFound` without a checkpoint.
+    /// What the disk says; `NotFound` without a checkpoint, `Unsupported` at a witness, whose checkpoint
+    /// holds no data.
     pub fn begin_copy(&self) -> io::Result<(LogCopy, EntryId, MembersChange)> {
+        if self.with_state(|state| state.is_witness())
+            && self.planted != Planted::WitnessSendsNothing
+        {
+            let text = "this member is a witness, and has no data for one that is so far behind";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, text));
+        }
         let mut last = None;
         let copy = self.log.begin_copy_until(|newest| {
             let index = self.index.lock();

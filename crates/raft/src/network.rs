@@ -371,10 +371,14 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkV2<Group<RT>> for Link<T> {
 }
 
 impl<T: Transport> Link<T> {
-    /// Sends this member's newest checkpoint and the log behind it. The newest one may be newer than
-    /// the library knows. Returns the vote of the other member.
+    /// Sends this member's newest checkpoint and the log behind it, without what is in the checkpoint to
+    /// a witness. The newest one may be newer than the library knows. Returns the vote of the other
+    /// member.
     async fn send_snapshot(&mut self, vote: Vote) -> io::Result<Vote> {
         let (mut copy, last, members) = self.log.begin_copy()?;
+        if self.member.is_witness {
+            copy = copy.without_content()?;
+        }
         let files: Vec<DataFile> =
             copy.files().iter().map(|file| (file.name.clone(), file.bytes)).collect();
         let (end, names) = (copy.end(), files.clone());

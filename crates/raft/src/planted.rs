@@ -12,4 +12,6 @@ pub enum Planted {
     VoteNotSaved,
     /// A vote is on the disk before the entries in front of it.
     VoteOvertakesLog,
+    /// A witness that leads sends its checkpoint, which is empty, to a member that is far behind.
+    WitnessSendsNothing,
 }

@@ -14,7 +14,9 @@
 //!  0        8        12      16       24      32     40     48      60    64
 //!  | magic  | format | zeros | dir id | index | term | LSN  | zeros | crc |
 //! ```
-//! Little endian; flags: 1 there is a vote, 2 it is that of a leader, 4 the log came before the group.
+//! Little endian; flags: 1 there is a vote, 2 it is that of a leader, 4 the log came before the group,
+//! 8 the member is a witness: the directory has the log and no data. A witness's `group` has format 2,
+//! so that a version which knows none does not take it for a member with data.
 //!
 //! **Invariants:** `group` is replaced as a whole, and is on the disk before anybody is told of the
 //! vote. `committed` is written in place and never synced: an old one is true as well, and one that
@@ -35,12 +37,16 @@ use std::sync::Arc;
 /// The format of both files.
 pub const GROUP_FORMAT: u32 = 1;
 
+/// The format of the file `group` of a witness.
+const WITNESS_FORMAT: u32 = 2;
+
 const GROUP_MAGIC: [u8; 8] = *b"LADONGRP";
 const COMMITTED_MAGIC: [u8; 8] = *b"LADONCMT";
 const HEAD_BYTES: usize = 64;
 const THERE_IS_A_VOTE: u64 = 1;
 const OF_A_LEADER: u64 = 2;
 const LOG_CAME_BEFORE: u64 = 4;
+const IS_WITNESS: u64 = 8;
 
 /// How many changes of the members are kept: at most one of them is not committed, and a checkpoint
 /// needs the last one in front of it.
@@ -66,6 +72,7 @@ pub struct GroupState {
 struct Kept {
     cluster: ClusterId,
     member: MemberId,
+    is_witness: bool,
     begins: Lsn,
     vote: Option<Vote>,
     changes: Vec<MembersChange>,
@@ -89,12 +96,13 @@ impl GroupState {
         Ok(GroupState { disk, dir, dir_id, kept, committed, committed_file })
     }
 
-    /// The member whose directory this is; 0 if it is nobody's. Changes nothing.
+    /// The member whose directory this is, and whether it is a witness; 0 if it is nobody's. Changes
+    /// nothing.
     ///
     /// # Errors
     /// As [`GroupState::open`].
-    pub fn member_of(disk: &dyn Disk, dir: &Path, dir_id: u64) -> io::Result<MemberId> {
-        GroupState::kept(disk, dir, dir_id).map(|kept| kept.member)
+    pub fn member_of(disk: &dyn Disk, dir: &Path, dir_id: u64) -> io::Result<(MemberId, bool)> {
+        GroupState::kept(disk, dir, dir_id).map(|kept| (kept.member, kept.is_witness))
     }
 
     /// The directory gets the identity that the file `meta` has, which may be another one: what the
@@ -140,6 +148,11 @@ impl GroupState {
         self.kept.cluster
     }
 
+    /// Whether this node keeps the log and has no data.
+    pub fn is_witness(&self) -> bool {
+        self.kept.is_witness
+    }
+
     /// Up to here the log came before the group: none of its entries has that.
     pub fn begins(&self) -> Lsn {
         self.kept.begins
@@ -157,6 +170,14 @@ impl GroupState {
         begins: Lsn,
     ) -> io::Result<()> {
         self.replace(Kept { cluster, member, begins, ..self.kept.clone() })
+    }
+
+    /// As [`GroupState::set_member`], for a node without data, which is to have none.
+    ///
+    /// # Errors
+    /// As [`GroupState::set_member`].
+    pub fn set_witness(&mut self, cluster: ClusterId, member: MemberId) -> io::Result<()> {
+        self.replace(Kept { cluster, member, is_witness: true, ..self.kept.clone() })
     }
 
     /// The directory is no member's any more: a server may have it for itself, or begin a cluster with
@@ -215,7 +236,7 @@ impl GroupState {
     /// # Errors
     /// What the system says.
     pub fn save_committed(&mut self, id: EntryId, end: Lsn) -> io::Result<()> {
-        let mut out = head(COMMITTED_MAGIC, self.dir_id);
+        let mut out = head(COMMITTED_MAGIC, GROUP_FORMAT, self.dir_id);
         out[24..32].copy_from_slice(&id.index.to_le_bytes());
         out[32..40].copy_from_slice(&id.leader_id.term.to_le_bytes());
         out[40..48].copy_from_slice(&end.0.to_le_bytes());
@@ -254,10 +275,10 @@ pub(crate) fn read_file(disk: &dyn Disk, path: &Path, most: u64) -> io::Result<O
     Ok(Some(bytes))
 }
 
-fn head(magic: [u8; 8], dir_id: u64) -> Vec<u8> {
+fn head(magic: [u8; 8], format: u32, dir_id: u64) -> Vec<u8> {
     let mut out = vec![0; HEAD_BYTES];
     out[0..8].copy_from_slice(&magic);
-    out[8..12].copy_from_slice(&GROUP_FORMAT.to_le_bytes());
+    out[8..12].copy_from_slice(&format.to_le_bytes());
     out[16..24].copy_from_slice(&dir_id.to_le_bytes());
     out
 }
@@ -278,7 +299,7 @@ fn checked_head(bytes: &[u8], magic: [u8; 8], dir_id: u64) -> Result<[u64; 8], &
     if words[7] >> 32 != u64::from(crc32c(&head[..60])) {
         return Err("its header's checksum does not match");
     }
-    if words[1] as u32 != GROUP_FORMAT {
+    if !(GROUP_FORMAT..=WITNESS_FORMAT).contains(&(words[1] as u32)) {
         return Err("a newer version wrote it");
     }
     if words[2] != dir_id {
@@ -288,8 +309,9 @@ fn checked_head(bytes: &[u8], magic: [u8; 8], dir_id: u64) -> Result<[u64; 8], &
 }
 
 fn encode_group(kept: &Kept, dir_id: u64) -> Vec<u8> {
-    let mut out = head(GROUP_MAGIC, dir_id);
-    let mut flags = 0;
+    let format = if kept.is_witness { WITNESS_FORMAT } else { GROUP_FORMAT };
+    let mut out = head(GROUP_MAGIC, format, dir_id);
+    let mut flags = if kept.is_witness { IS_WITNESS } else { 0 };
     if let Some(vote) = &kept.vote {
         out[24..32].copy_from_slice(&vote.leader_id.term.to_le_bytes());
         out[32..40].copy_from_slice(&vote.leader_id.voted_for.to_le_bytes());
@@ -334,7 +356,9 @@ fn decode_group(bytes: &[u8], dir_id: u64) -> Result<Kept, &'static str> {
             body.split_first_chunk().ok_or("it ends inside where the group begins")?;
         (begins, body) = (Lsn(u64::from_le_bytes(*lsn)), rest);
     }
-    let mut kept = Kept { cluster: *cluster, member: words[6], begins, vote, changes: Vec::new() };
+    let is_witness = words[5] & IS_WITNESS != 0;
+    let (cluster, member, changes) = (*cluster, words[6], Vec::new());
+    let mut kept = Kept { cluster, member, is_witness, begins, vote, changes };
     while !body.is_empty() {
         let short = "it ends inside a change of the members";
         let (fields, rest) = body.split_first_chunk::<20>().ok_or(short)?;
@@ -402,6 +426,22 @@ mod tests {
             assert_eq!(state.begins(), begins);
             assert_eq!(state.changes(), [change(3), change(2), change(1)]);
         }
+    }
+
+    #[test]
+    fn a_witness_stays_one_and_older_versions_refuse_its_file() {
+        let disk = disk(3);
+        let mut state = open(&disk).unwrap();
+        assert!(!state.is_witness());
+        state.set_witness([3; 16], 4).unwrap();
+        state.save_vote(vote(9, true)).unwrap();
+        disk.power_cut();
+        let state = open(&disk).unwrap();
+        assert_eq!((state.member(), state.is_witness()), (4, true));
+        let bytes = disk.contents(Path::new("/data/group")).unwrap();
+        assert_eq!(bytes[8..12], WITNESS_FORMAT.to_le_bytes());
+        let member = GroupState::member_of(&disk, Path::new("/data"), 7).unwrap();
+        assert_eq!(member, (4, true));
     }
 
     #[test]

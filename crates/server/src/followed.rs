@@ -5,7 +5,7 @@ use ladon_engine::{ApplyError, Followed, Keyspace, Scratch};
 use ladon_kernel::message::Message;
 use ladon_kernel::shared::Shared;
 use ladon_log::frame::{FRAME_HEADER_BYTES, FrameHeader};
-use ladon_record::Lsn;
+use ladon_record::{Changes, Lsn};
 use std::io;
 use std::sync::Arc;
 
@@ -25,6 +25,30 @@ impl FollowedRecords {
     pub(crate) fn apply(&self, at: Lsn, record: &[u8], scratch: &mut Scratch) -> io::Result<()> {
         let now_ms = self.shared.clock.unix_ms();
         let followed = self.keyspace.follow(at, record, scratch, now_ms);
+        self.applied(at, followed, scratch)
+    }
+
+    /// Testing only: as [`FollowedRecords::apply`], change by change, and readers see each; calls
+    /// `between` after each.
+    pub(crate) fn apply_in_parts(
+        &self,
+        at: Lsn,
+        record: &[u8],
+        scratch: &mut Scratch,
+        between: &dyn Fn(),
+    ) -> io::Result<()> {
+        let now_ms = self.shared.clock.unix_ms();
+        let mut followed = Ok(Followed { defines: false });
+        let (mut changes, mut rest) = (Changes::new(record), record);
+        while changes.next().is_some() {
+            let part = &rest[..rest.len() - changes.rest().len()];
+            rest = changes.rest();
+            let defined = self.keyspace.follow(at, part, scratch, now_ms);
+            followed = followed.and_then(|before| {
+                defined.map(|now| Followed { defines: before.defines | now.defines })
+            });
+            between();
+        }
         self.applied(at, followed, scratch)
     }
 

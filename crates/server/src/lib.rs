@@ -61,7 +61,7 @@ pub use loading::{databases, finish_incoming};
 pub use program_data::ProgramData;
 pub use protocol::Protocol;
 pub use random::random_u64;
-pub use recovery::{Recovered, recover};
+pub use recovery::{Recovered, is_of_witness, recover};
 pub use reload::Reload;
 pub use run::{Lifecycle, run};
 pub use run_error::RunError;

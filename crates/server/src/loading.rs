@@ -159,8 +159,8 @@ fn group_state(settings: &Settings, dir: &DataDir) -> io::Result<Option<GroupSta
         return GroupState::open(disk, path, dir_id).map(Some);
     }
     match GroupState::member_of(&*disk, path, dir_id)? {
-        0 => Ok(None),
-        member => Err(io::Error::other(format!(
+        (0, _) => Ok(None),
+        (member, _) => Err(io::Error::other(format!(
             "{} is the directory of member {member} of a cluster; start with cluster-enabled yes",
             path.display()
         ))),

@@ -3,9 +3,11 @@
 use ladon_engine::{Keyspace, KeyspaceOptions, Recovering, SavedBlock};
 use ladon_log::reader::Batch;
 use ladon_log::{BlockHeader, DataDir, Log, Progress, RecoverError, RecoveryReport, RecoverySink};
+use ladon_platform::SystemDisk;
 use ladon_raft::{Entries, GroupState, Index};
 use ladon_record::Lsn;
 use parking_lot::Mutex;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -33,7 +35,7 @@ pub struct RecoveredGroup {
 
 /// Loads the newest checkpoint and replays the log after it, on `workers` threads. `prepare`
 /// applies the settings to the empty keyspace. With the state of a group, the log is replayed as far
-/// as it is known to be committed.
+/// as it is known to be committed; the data of a witness stays empty.
 ///
 /// # Errors
 /// The log's errors: what is damaged, where, and what to do about it.
@@ -56,6 +58,7 @@ pub fn recover(
         workers: workers.max(1),
         until: AtomicU64::new(group.as_ref().filter(|_| is_member).map_or(u64::MAX, known)),
         entries: Mutex::default(),
+        is_witness: group.as_ref().is_some_and(GroupState::is_witness),
     };
     let path = dir.path().to_owned();
     let (log, report) = dir.recover(&sink, workers, progress)?;
@@ -76,17 +79,31 @@ pub fn recover(
     Ok(Recovered { keyspace, log, report, group: group.transpose()? })
 }
 
+/// Whether a directory is that of a cluster's witness: it has the end of the log and no data.
+///
+/// # Errors
+/// What the system says, or what is damaged.
+pub fn is_of_witness(dir: &DataDir) -> io::Result<bool> {
+    let kept = GroupState::member_of(&SystemDisk, dir.path(), dir.meta().dir_id)?;
+    Ok(kept.1)
+}
+
 struct Sink<'a> {
     recovering: Recovering<'a>,
     workers: usize,
     /// Records behind this position are not replayed; at least what the checkpoint needs is.
     until: AtomicU64,
     entries: Mutex<Entries>,
+    /// The log's data is not this node's.
+    is_witness: bool,
 }
 
 impl RecoverySink for Sink<'_> {
     fn block(&self, block: &BlockHeader, changes: &[u8]) -> Result<(), String> {
         self.until.fetch_max(block.lsn.0, SeqCst);
+        if self.is_witness {
+            return Ok(());
+        }
         let block = SavedBlock {
             db: block.db,
             hash_first: block.hash_first,
@@ -99,6 +116,9 @@ impl RecoverySink for Sink<'_> {
 
     fn meta(&self, lsn: Lsn, meta: &[u8]) -> Result<(), String> {
         self.until.fetch_max(lsn.0, SeqCst);
+        if self.is_witness {
+            return Ok(());
+        }
         self.recovering.select_map(lsn, meta).map_err(|error| error.to_string())
     }
 
@@ -109,6 +129,9 @@ impl RecoverySink for Sink<'_> {
     fn records(&self, worker: usize, batch: &Batch) -> Result<(), (Lsn, String)> {
         if worker == 0 {
             self.entries.lock().collect(batch)?;
+        }
+        if self.is_witness {
+            return Ok(());
         }
         let until = Lsn(self.until.load(SeqCst));
         let mut replay = self.recovering.replay((worker, self.workers));

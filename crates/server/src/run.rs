@@ -34,7 +34,7 @@ use ladon_kernel::program::Program;
 use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
 use ladon_kernel::upstream::Upstream;
-use ladon_log::{Log, RecoveryReport};
+use ladon_log::RecoveryReport;
 use ladon_net::{AnyBackend, Backend, BackendChoice};
 use ladon_operations::{Door, Listeners, Port, State};
 use ladon_peers::TcpPeers;
@@ -243,7 +243,7 @@ impl Server {
             return None;
         };
         let replicas = checkpointer.replicas();
-        let runs = runs_of(log, follows).unwrap_or_else(|error| {
+        let runs = Runs::at_start(&SystemDisk, log, follows).unwrap_or_else(|error| {
             tracing::error!("this server has no replicas: it cannot note what its log is: {error}");
             Runs::default()
         });
@@ -254,7 +254,10 @@ impl Server {
             dropper: Some(self.dropper.clone()),
         };
         let runs = (Arc::clone(replicas), runs);
-        let followed = FollowedData::new(records, Arc::clone(log), runs, follows);
+        let rest = Box::new(std::thread::sleep);
+        let place = (Arc::clone(log), Arc::new(SystemDisk) as _, rest as _);
+        let planted = Default::default();
+        let followed = FollowedData::new(records, place, runs, follows, planted);
         checkpointer.follows(Arc::clone(&followed) as _);
         shared.role.set(match (follows, self.settings.replica_serve_stale_data()) {
             (false, _) => Role::Alone,
@@ -371,25 +374,6 @@ impl Server {
         tracing::info!("stopped; the log is complete");
         Ok(())
     }
-}
-
-/// What the log of a plain server is, with a new run of it, unless it follows another server. That is on
-/// the disk when this returns.
-fn runs_of(log: &Log, follows: bool) -> io::Result<Runs> {
-    let mut runs = Runs::load(&SystemDisk, log.dir())?;
-    if follows {
-        runs.is_replica = true;
-    } else {
-        if runs.is_replica {
-            tracing::warn!(
-                "{} was a replica's: this server follows nobody, and takes writes",
-                log.dir().display()
-            );
-        }
-        runs.begin(log.reserved());
-    }
-    runs.save(&SystemDisk, log.dir())?;
-    Ok(runs)
 }
 
 /// Opens the port for operations, unless it has no addresses.

@@ -135,10 +135,12 @@ pub(crate) fn of_refusal(refusal: Refusal, node: &Node) -> BoxError {
         | Refusal::FollowsQuorum
         | Refusal::CutOff
         | Refusal::Outside
-        | Refusal::Stale => {
+        | Refusal::Stale
+        | Refusal::Witness => {
             let why = match refusal {
                 Refusal::Follows if node.cluster.is_none() => "it is a replica of another server",
                 Refusal::Stale => "the server that it follows is not heard",
+                Refusal::Witness => "it is a witness of its cluster, and has no data",
                 Refusal::Follows => "it follows the leader of its cluster",
                 Refusal::FollowsQuorum => "what the gate quorum promises is read at the leader",
                 Refusal::CutOff => "it cannot reach most of its cluster's members",

@@ -140,7 +140,7 @@ fn read_only_reason(node: &Node) -> Option<&'static str> {
         Role::Follows if node.cluster.is_none() => Some("config"),
         Role::Follows => Some("election"),
         Role::CutOff => Some("synchro"),
-        Role::Outside | Role::Stale => Some("orphan"),
+        Role::Outside | Role::Stale | Role::Witness => Some("orphan"),
     }
 }
 

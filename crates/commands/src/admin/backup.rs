@@ -17,6 +17,7 @@ use ladon_kernel::ctx::Ctx;
 use ladon_kernel::durability::{BackupBegun, BackupError, Backups};
 use ladon_kernel::long::large::Large;
 use ladon_kernel::long::slices::Headed;
+use ladon_kernel::request::admission::copies_data;
 use ladon_resp::Reply;
 use std::sync::Arc;
 
@@ -38,6 +39,7 @@ pub(crate) const COMMANDS: &[Code] = &[Code::container(
 )];
 
 fn begin(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
+    copies_data(ctx.node)?;
     let backups = backups(ctx)?;
     ctx.reply_aside(move |_| {
         let begun = backups.begin();

@@ -4,22 +4,24 @@
 //! LADON.CLUSTER STATUS                              how the node sees its cluster
 //! LADON.CLUSTER CREATE cluster                      be the first member
 //! LADON.CLUSTER NUMBER                              the number for another one; at the leader
-//! LADON.CLUSTER JOIN cluster number                 at the node that is to be a member
-//! LADON.CLUSTER ADD number address client-address [REPLICA]   at the leader
+//! LADON.CLUSTER JOIN cluster number [WITNESS]       at the node that is to be a member
+//! LADON.CLUSTER ADD number address client-address [REPLICA | WITNESS]   at the leader
 //! LADON.CLUSTER REMOVE number                       at the leader
 //! LADON.CLUSTER LEAD [number]                       at the leader: another one takes over
 //! ```
 //!
-//! A cluster's id is 32 hexadecimal digits. All but `STATUS` may wait for other nodes, and run aside.
+//! A cluster's id is 32 hexadecimal digits. All but `STATUS` may wait for other nodes, each on a thread of
+//! its own.
 
 use crate::shared::help::HELP;
-use ladon_kernel::cluster::{Cluster, ClusterId, MemberView, Order, View};
+use ladon_kernel::cluster::{Cluster, ClusterId, MemberKind, MemberView, Order, View};
 use ladon_kernel::command::args::integer_in;
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
 use ladon_kernel::long::large::Large;
 use ladon_kernel::long::slices::Headed;
+use ladon_kernel::request::outcome::JobKind;
 use ladon_resp::Reply;
 use std::sync::Arc;
 
@@ -28,6 +30,8 @@ const ADDRESS_BYTES_MAX: usize = 260;
 
 pub(super) const NO_CLUSTER: CommandError =
     CommandError::text("ERR this server is no node of a cluster (cluster-enabled)");
+const TOO_MANY: CommandError =
+    CommandError::text("ERR this node has too many orders under way: wait for their answers");
 const BAD_ID: CommandError = CommandError::text("ERR a cluster's id is 32 hexadecimal digits");
 const BAD_ADDRESS: CommandError = CommandError::text("ERR an address is HOST:PORT");
 
@@ -73,20 +77,22 @@ fn status(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 fn write_members(reply: &mut Reply<'_>, view: &View) {
     reply.bulk("members");
     reply.array(view.members.len());
-    for MemberView { id, address, client, votes, is_replica, has, silent } in &view.members {
-        let votes = match (votes, is_replica) {
+    for MemberView { id, address, client, votes, kind, has, silent } in &view.members {
+        let votes = match (votes, kind) {
             (true, _) => "yes",
-            (false, false) => "no",
-            (false, true) => "never",
+            (false, MemberKind::Voter | MemberKind::Witness) => "no",
+            (false, MemberKind::Replica) => "never",
         };
+        let data = if *kind == MemberKind::Witness { "no" } else { "yes" };
         let has = has.map_or(String::new(), |has| has.to_string());
         let silent = silent.map_or(String::new(), |silent| silent.as_millis().to_string());
-        reply.map(6);
+        reply.map(7);
         for (name, value) in [
             ("member", &id.to_string()),
             ("address", address),
             ("client", client),
             ("votes", &votes.to_owned()),
+            ("data", &data.to_owned()),
             ("has", &has),
             ("silent-ms", &silent),
         ] {
@@ -105,17 +111,23 @@ fn number(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
 }
 
 fn join(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    order(ctx, Order::Join { cluster: id(args[2])?, member: member(args[3])? })
+    let is_witness = match args[4..] {
+        [] => false,
+        [word] if word.eq_ignore_ascii_case(b"witness") => true,
+        _ => return Err(CommandError::Syntax),
+    };
+    order(ctx, Order::Join { cluster: id(args[2])?, member: member(args[3])?, is_witness })
 }
 
 fn add(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let (address, client) = (address(args[3])?, address(args[4])?);
-    let is_replica = match args[5..] {
-        [] => false,
-        [word] if word.eq_ignore_ascii_case(b"replica") => true,
+    let kind = match args[5..] {
+        [] => MemberKind::Voter,
+        [word] if word.eq_ignore_ascii_case(b"replica") => MemberKind::Replica,
+        [word] if word.eq_ignore_ascii_case(b"witness") => MemberKind::Witness,
         _ => return Err(CommandError::Syntax),
     };
-    order(ctx, Order::Add { member: member(args[2])?, address, client, is_replica })
+    order(ctx, Order::Add { member: member(args[2])?, address, client, kind })
 }
 
 fn remove(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -131,16 +143,26 @@ fn lead(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     order(ctx, Order::Lead { member })
 }
 
-/// Runs an order aside, and answers what it says.
 fn order(ctx: &mut Ctx<'_>, order: Order) -> CommandResult {
+    give_order(ctx, order, |text, reply| reply.bulk(text))
+}
+
+/// Has an order obeyed on a thread of its own, and answers what it says, as `write` writes it.
+pub(super) fn give_order(
+    ctx: &mut Ctx<'_>,
+    order: Order,
+    write: fn(String, &mut Reply<'_>),
+) -> CommandResult {
     let cluster = cluster(ctx)?;
     if ctx.large_aside() == Large::NEVER {
         return Err(CommandError::text("ERR not inside a transaction"));
     }
-    ctx.reply_aside(move |_| {
+    let under_way = cluster.orders().begin().ok_or(TOO_MANY)?;
+    ctx.reply_later(JobKind::Errand, move |_| {
         let told = cluster.order(order);
+        drop(under_way);
         let answer = move |reply: &mut Reply<'_>| match told {
-            Ok(text) => reply.bulk(text),
+            Ok(text) => write(text, reply),
             Err(text) => reply.error(format!("ERR {text}").replace(['\r', '\n'], " ")),
         };
         Box::new(Headed::new(answer, ()))

@@ -4,13 +4,12 @@
 //!
 //! While this node does not know who leads, it knows no master: clients ask the next one.
 
+use super::cluster::give_order;
 use crate::shared::help::HELP;
-use ladon_kernel::cluster::{Cluster, MemberView, Order};
+use ladon_kernel::cluster::{Cluster, MemberView, Order, View};
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
-use ladon_kernel::long::large::Large;
-use ladon_kernel::long::slices::Headed;
 use ladon_kernel::replication::{Place, Replica, Replication};
 use ladon_resp::Reply;
 use std::sync::Arc;
@@ -72,9 +71,14 @@ fn master(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 fn replicas(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
     let master = named(ctx, args[2])?;
     let Replication { view, .. } = &master.replication;
-    let followers = view.members.iter().filter(|member| Some(member.id) != view.leader);
+    let followers = followers(view);
     write_all(&mut ctx.reply, followers.map(|member| replica_fields(&master, member)));
     Ok(())
+}
+
+/// The members that have the data, but for the leader: clients may read there.
+fn followers(view: &View) -> impl Iterator<Item = &MemberView> {
+    view.members.iter().filter(|member| Some(member.id) != view.leader && member.has_data())
 }
 
 fn sentinels(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
@@ -118,22 +122,11 @@ fn ckquorum(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
 
 /// Lets the member lead that has most of the log.
 fn failover(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
-    let cluster = cluster(ctx)?;
+    cluster(ctx)?;
     if !is_name(ctx, args[2]) {
         return Err(NO_SUCH);
     }
-    if ctx.large_aside() == Large::NEVER {
-        return Err(CommandError::text("ERR not inside a transaction"));
-    }
-    ctx.reply_aside(move |_| {
-        let told = cluster.order(Order::Lead { member: None });
-        let answer = move |reply: &mut Reply<'_>| match told {
-            Ok(_) => reply.ok(),
-            Err(text) => reply.error(format!("ERR {text}").replace(['\r', '\n'], " ")),
-        };
-        Box::new(Headed::new(answer, ()))
-    });
-    Ok(())
+    give_order(ctx, Order::Lead { member: None }, |_, reply| reply.ok())
 }
 
 fn master_fields(ctx: &Ctx<'_>, Master { replication, place }: &Master) -> Fields {
@@ -150,11 +143,11 @@ fn master_fields(ctx: &Ctx<'_>, Master { replication, place }: &Master) -> Field
         ("down-after-milliseconds", failover_ms.clone()),
         ("role-reported", "master".to_owned()),
         ("config-epoch", view.term.to_string()),
-        ("num-slaves", view.members.len().saturating_sub(1).to_string()),
+        ("num-slaves", followers(view).count().to_string()),
         ("num-other-sentinels", view.members.len().saturating_sub(1).to_string()),
         ("quorum", (voters / 2 + 1).to_string()),
         ("failover-timeout", failover_ms),
-        ("parallel-syncs", view.members.len().saturating_sub(1).to_string()),
+        ("parallel-syncs", followers(view).count().to_string()),
     ]);
     fields
 }

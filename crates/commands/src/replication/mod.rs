@@ -18,6 +18,7 @@ use ladon_kernel::command::spec::{Code, LockNeed};
 use ladon_kernel::ctx::Ctx;
 use ladon_kernel::long::large::Large;
 use ladon_kernel::message::Message;
+use ladon_kernel::request::admission;
 use ladon_kernel::request::outcome::Flow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -42,6 +43,7 @@ fn sync(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     if options.has(DumpOptions::IS_REPLICA) {
         return Err(NO_REPLICATION);
     }
+    admission::copies_data(ctx.node)?;
     if !options.has(DumpOptions::TAKES_EOF) {
         return Err(NO_LENGTH);
     }

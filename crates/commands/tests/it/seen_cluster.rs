@@ -1,17 +1,21 @@
 //! What clients of Redis see of a node in a cluster.
 
 use crate::common::{TestNode, check_on};
-use ladon_kernel::cluster::{Cluster, MemberView, Order, View};
+use ladon_kernel::cluster::{Cluster, MemberView, Order, Orders, View};
 use ladon_kernel::role::Role;
 use ladon_record::Lsn;
 use std::sync::Arc;
 use std::time::Duration;
 
-struct Made(View);
+struct Made(View, Orders);
 
 impl Cluster for Made {
     fn view(&self) -> View {
         self.0.clone()
+    }
+
+    fn orders(&self) -> &Orders {
+        &self.1
     }
 
     fn order(&self, order: Order) -> Result<String, String> {
@@ -41,7 +45,7 @@ fn node(member: u64, leader: Option<u64>, role: Role) -> TestNode {
         heard_leader: (!leads).then_some(Duration::from_secs(2)),
         ..View::default()
     };
-    TestNode::in_cluster(Arc::new(Made(view)), role)
+    TestNode::in_cluster(Arc::new(Made(view, Orders::default())), role)
 }
 
 #[test]

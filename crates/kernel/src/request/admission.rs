@@ -58,6 +58,8 @@ pub enum Refusal {
     Outside,
     /// The node follows another server, does not hear it, and may not show what is old.
     Stale,
+    /// The node keeps its cluster's log, and has no data.
+    Witness,
     /// Not for scripts.
     NotForScripts,
     /// The script, or the way it was called, promises to change nothing.
@@ -106,6 +108,9 @@ impl Refusal {
             }
             Refusal::Stale => {
                 "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
+            }
+            Refusal::Witness => {
+                "CLUSTERDOWN This node is a witness: it votes and has no data; ask another member"
             }
             Refusal::NotForScripts => "ERR This Redis command is not allowed from script",
             Refusal::OnlyReads => "ERR Write commands are not allowed from read-only scripts.",
@@ -278,6 +283,18 @@ pub fn in_cluster(node: &Node, gate: Option<Gate>, writes: bool) -> Result<(), R
         Role::CutOff => Err(Refusal::CutOff),
         Role::Outside => Err(Refusal::Outside),
         Role::Stale => Err(Refusal::Stale),
+        Role::Witness => Err(Refusal::Witness),
+    }
+}
+
+/// Admits what copies all data, whatever is read of it: a copy without any would look like one of none.
+///
+/// # Errors
+/// The error in the words of Redis.
+pub fn copies_data(node: &Node) -> Result<(), CommandError> {
+    match node.role.get() {
+        Role::Witness => Err(Refusal::Witness.error(node)),
+        _ => Ok(()),
     }
 }
 
@@ -308,6 +325,7 @@ fn may_not_change(node: &Node) -> Refusal {
     match node.role.get() {
         Role::Outside => Refusal::Outside,
         Role::Stale => Refusal::Stale,
+        Role::Witness => Refusal::Witness,
         Role::CutOff => Refusal::CutOff,
         Role::Alone | Role::Leads => Refusal::ReadOnly,
         Role::Follows => Refusal::Follows,

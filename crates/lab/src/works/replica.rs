@@ -11,8 +11,8 @@ pub const WORK: Work = Work {
     name: "replica",
     title: "A master and a replica",
     repeats: "the comparisons of Redis with Tarantool in replication: kv with one replica",
-    what: "Keys are set and read on the master while a replica copies it; both nodes' CPU counts. Then \
-           keys are set one by one, and the replica is asked until it has each.",
+    what: "Keys are set, read and deleted on the master while a replica copies it; both nodes' CPU counts. \
+           Then keys are set one by one, and the replica is asked until it has each.",
     settings: Settings::All,
     topology: Topology::Replica,
     decides: Times { rounds: 7, seconds: 0.5 },
@@ -35,7 +35,7 @@ fn plan(scale: &Scale) -> Plan {
     let users = scale.clients_or(&[100]).first().copied().unwrap_or(100);
     let value_bytes = scale.value_bytes_first(64);
     let (mut parts, mut steps) = (Vec::new(), Vec::new());
-    for (deed, name) in [(Deed::Set, "set"), (Deed::Get, "get")] {
+    for (deed, name) in [(Deed::Set, "set"), (Deed::Get, "get"), (Deed::Delete, "delete")] {
         let asked = Asked::Iterations { space: "few", deed, value_bytes };
         steps.push(Step::Measure(Phase::new(name, users, asked)));
         parts.push(Part::new(name, format!("{name} on the first node, {users} users"), usual()));

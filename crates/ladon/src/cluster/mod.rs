@@ -40,10 +40,17 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .subcommand(with_login(
             Command::new("create")
-                .about("Make a cluster of nodes that belong to none; the first one may have data")
+                .about(
+                    "Make a cluster of nodes that belong to none; the first one may have data, and \
+                     the last one has none if the replicas do not need it: it is a witness",
+                )
                 .arg(nodes().num_args(1..).help("The nodes, at their ports for clients"))
                 .arg(count("shards", "Parts of the data; one for now"))
-                .arg(count("replicas", "Other nodes that have each part; all of them by default")),
+                .arg(count(
+                    "replicas",
+                    "Other nodes that have each part; all of them by default. With one node more than \
+                     that, it is a witness",
+                )),
         ))
         .subcommand(with_login(
             Command::new("status").about("Show a cluster on one screen").arg(any()),
@@ -54,6 +61,13 @@ pub fn command() -> Command {
                     .long("replica")
                     .action(ArgAction::SetTrue)
                     .help("It has the data and never votes: it does not count for a majority"),
+            )
+            .arg(
+                Arg::new("witness")
+                    .long("witness")
+                    .action(ArgAction::SetTrue)
+                    .conflicts_with("replica")
+                    .help("It votes and keeps the log, and has no data"),
             ),
         ))
         .subcommand(with_login(
@@ -75,28 +89,50 @@ pub fn command() -> Command {
                         .required(false),
                 ),
         ))
-        .subcommand(
-            Command::new("recover")
-                .about("Go on with one member's directory, when most members are lost for good")
-                .arg(
-                    Arg::new("dir")
-                        .value_name("DIR")
-                        .required(true)
-                        .value_parser(value_parser!(PathBuf))
-                        .help("The data directory of a member that does not run"),
-                )
-                .arg(
-                    Arg::new("accept-loss-after")
-                        .long("accept-loss-after")
-                        .value_name("LSN")
-                        .value_parser(value_parser!(u64))
-                        .help("Where its log ends: what others had behind it is lost"),
-                ),
+        .subcommand(recover_command())
+}
+
+fn recover_command() -> Command {
+    Command::new("recover")
+        .about("Go on with one member's directory, when most members are lost for good")
+        .arg(
+            Arg::new("dir")
+                .value_name("DIR")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The data directory of a member that does not run"),
+        )
+        .arg(
+            Arg::new("accept-loss-after")
+                .long("accept-loss-after")
+                .value_name("LSN")
+                .value_parser(value_parser!(u64))
+                .help("Where its log ends: what others had behind it is lost"),
         )
 }
 
 fn count(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name("N").value_parser(value_parser!(usize)).help(help)
+}
+
+/// Whether so many nodes can be a cluster in which so many have the data.
+fn check_count(nodes: usize, with_data: usize) -> Result<(), Failure> {
+    let witnesses = nodes.checked_sub(with_data);
+    match witnesses {
+        _ if nodes == 2 || with_data == 2 && nodes < 3 => Err(wrong(
+            "two nodes stop as soon as either does, because one is no majority: take a third one, \
+             with --replicas 1 as a witness that has no data, or one and add others later",
+        )),
+        Some(0) => Ok(()),
+        // With an odd number that have the data, one more vote makes no majority smaller.
+        Some(1) if with_data.is_multiple_of(2) => Ok(()),
+        Some(1) => Err(wrong(format!(
+            "{with_data} nodes with data need no witness: it would have to agree, and help nobody"
+        ))),
+        _ => Err(wrong(format!(
+            "one shard and its replicas are {with_data} nodes (one more with a witness), not {nodes}"
+        ))),
+    }
 }
 
 fn with_login(command: Command) -> Command {
@@ -114,6 +150,18 @@ fn with_login(command: Command) -> Command {
 enum Kind {
     Voter,
     Replica,
+    Witness,
+}
+
+impl Kind {
+    /// The word for it in orders, if there is one.
+    fn word(self) -> Option<&'static str> {
+        match self {
+            Kind::Voter => None,
+            Kind::Replica => Some("REPLICA"),
+            Kind::Witness => Some("WITNESS"),
+        }
+    }
 }
 
 /// A replica that lacks no more is there.
@@ -167,15 +215,21 @@ fn done(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
     match name {
         "create" => work.create(&nodes, matches)?,
         "add-node" => {
-            let kind = if matches.get_flag("replica") { Kind::Replica } else { Kind::Voter };
+            let kind = match (matches.get_flag("replica"), matches.get_flag("witness")) {
+                (true, _) => Kind::Replica,
+                (false, true) => Kind::Witness,
+                (false, false) => Kind::Voter,
+            };
             work.add(&word("new").unwrap_or_default(), kind)?;
         }
         "remove-node" => work.remove(&word("who").unwrap_or_default())?,
         "replace-node" => {
             let (old, new) = (word("who").unwrap_or_default(), word("new").unwrap_or_default());
             // Before anything changes.
-            work.number_of(&work.leader()?.1, &old)?;
-            work.add(&new, Kind::Voter)?;
+            let cluster = work.leader()?.1;
+            let number = work.number_of(&cluster, &old)?;
+            let is_witness = cluster.member(number).is_some_and(screen::is_witness);
+            work.add(&new, if is_witness { Kind::Witness } else { Kind::Voter })?;
             work.remove(&old)?;
         }
         "failover" => work.fail_over(word("who").as_deref())?,
@@ -284,19 +338,8 @@ impl Work {
         if number("shards").unwrap_or(1) != 1 {
             return Err(wrong("--shards: a cluster has one shard for now"));
         }
-        let wanted = number("replicas").map_or(nodes.len(), |replicas| replicas + 1);
-        if wanted != nodes.len() {
-            let given = nodes.len();
-            return Err(wrong(format!(
-                "one shard and its replicas are {wanted} nodes, not {given}"
-            )));
-        }
-        if nodes.len() == 2 {
-            return Err(wrong(
-                "two nodes stop as soon as either does, because one is no majority: take three, or \
-                 one and add others later",
-            ));
-        }
+        let with_data = number("replicas").map_or(nodes.len(), |replicas| replicas + 1);
+        check_count(nodes.len(), with_data)?;
         let mut addresses = BTreeSet::new();
         for address in nodes {
             let status = self.node.at(address).status().map_err(refused)?;
@@ -314,7 +357,8 @@ impl Work {
         let id = format!("{:016x}{:016x}", ladon_server::random_u64(), ladon_server::random_u64());
         self.node.order(&["CREATE", &id]).map_err(unanswered)?;
         eprintln!("{} is the first member of cluster {id}", self.node.address());
-        nodes.iter().skip(1).try_for_each(|address| self.add(address, Kind::Voter))
+        let kinds = (1..).map(|at| if at < with_data { Kind::Voter } else { Kind::Witness });
+        nodes.iter().skip(1).zip(kinds).try_for_each(|(address, kind)| self.add(address, kind))
     }
 
     /// Adds a node, and waits until it votes, or nearly has the log if it never will.
@@ -326,7 +370,9 @@ impl Work {
         let member = match (told.own.text("cluster"), told.own.number("member")) {
             ("", _) => {
                 let number = leader.order(&["NUMBER"]).map_err(unanswered)?;
-                new.order(&["JOIN", id, &number]).map_err(unanswered)?;
+                let words = ["JOIN", id, &number, "WITNESS"];
+                let count = if kind == Kind::Witness { 4 } else { 3 };
+                new.order(&words[..count]).map_err(unanswered)?;
                 number
             }
             // It joined, and was perhaps not added.
@@ -338,10 +384,10 @@ impl Work {
         let number: u64 = member.parse().map_err(|_| refused(format!("no number: {member}")))?;
         if cluster.member(number).is_none() {
             let (mesh, clients) = (told.own.text("address"), told.own.text("client"));
-            let order = ["ADD", &member, mesh, clients, "REPLICA"];
-            let words = if kind == Kind::Replica { 5 } else { 4 };
+            let order = ["ADD", &member, mesh, clients].into_iter().chain(kind.word());
+            let words: Vec<&str> = order.collect();
             let is_there = |cluster: &Status| cluster.member(number).is_some();
-            self.order_leader(&order[..words], is_there)?;
+            self.order_leader(&words, is_there)?;
         }
         let is_there = || {
             // Another one may lead by now.
@@ -352,14 +398,18 @@ impl Work {
                 added.number("has").is_some_and(|has| all.saturating_sub(has) <= NEAR_BYTES)
             };
             let is_there = |added: &&Facts| match kind {
-                Kind::Voter => added.text("votes") == "yes",
+                Kind::Voter | Kind::Witness => added.text("votes") == "yes",
                 Kind::Replica => is_near(added),
             };
             Ok(added.filter(is_there).map(drop))
         };
         let votes = if kind == Kind::Replica { "" } else { " and vote" };
         self.wait(&format!("member {member} at {address} to have the log{votes}"), is_there)?;
-        let votes = if kind == Kind::Replica { "a replica" } else { "and votes" };
+        let votes = match kind {
+            Kind::Voter => "and votes",
+            Kind::Replica => "a replica",
+            Kind::Witness => "a witness: it votes and has no data",
+        };
         eprintln!("{address} is member {member}, {votes}");
         Ok(())
     }

@@ -167,6 +167,15 @@ fn pairs(reply: Reply) -> Option<Vec<(String, Reply)>> {
     Some(pairs)
 }
 
+#[cfg(test)]
+impl Facts {
+    /// The same, but for one.
+    pub fn with(mut self, name: &str, value: &str) -> Facts {
+        self.0.insert(name.to_owned(), value.to_owned());
+        self
+    }
+}
+
 /// Facts for tests.
 #[cfg(test)]
 pub fn facts(pairs: &[(&str, &str)]) -> Facts {

@@ -52,6 +52,12 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         return Err(refused(format!("{} is the directory of no member", dir.display())));
     }
     show(dir, &state, &report)?;
+    if state.is_witness() {
+        return Err(refused(format!(
+            "{} is a witness's directory: it has the end of the log and no data",
+            dir.display()
+        )));
+    }
     let end = report.end;
     match accepted {
         None => {
@@ -94,7 +100,11 @@ fn show(dir: &Path, state: &GroupState, report: &Report) -> Result<(), Failure> 
         if let Some((_, members)) = state.changes().first() {
             for (id, member) in members.nodes() {
                 let votes = members.voter_ids().any(|voter| voter == *id);
-                let votes = if votes { "votes" } else { "does not vote" };
+                let votes = match (votes, member.is_witness) {
+                    (true, true) => "votes, and has no data",
+                    (true, false) => "votes",
+                    (false, _) => "does not vote",
+                };
                 writeln!(out, "  member {id} at {}: {votes}", member.client)?;
             }
         }

@@ -47,10 +47,18 @@ pub fn text(status: &Status) -> String {
     out
 }
 
+/// Whether the member keeps the log alone. A node of an older version says nothing of it.
+pub fn is_witness(member: &Facts) -> bool {
+    member.text("data") == "no"
+}
+
 fn row(member: &Facts, leader: Option<&Facts>) -> [String; 6] {
     let is_leader = leader.is_some_and(|leader| leader.text("member") == member.text("member"));
     let role = match member.text("votes") {
+        // Until another member has its log.
+        "yes" if is_leader && is_witness(member) => "witness, leads",
         _ if is_leader => "leader",
+        "yes" if is_witness(member) => "witness",
         "yes" => "follower",
         "never" => "replica",
         _ => "learns",
@@ -75,6 +83,11 @@ fn what_is_wrong(status: &Status) -> Vec<String> {
     let (own, mut wrong) = (&status.own, Vec::new());
     let this = own.text("client");
     match own.text("role") {
+        _ if status.leader().is_some_and(is_witness) => wrong.push(
+            "a witness leads, which has what the other members lack: clients are served once one of \
+             them that has the data has it too; start the member that led before"
+                .to_owned(),
+        ),
         "cut-off" => wrong.push(format!("{this} leads and does not hear most members")),
         _ if status.leader().is_none() => wrong.push(format!("{this} knows no leader")),
         _ => {}
@@ -154,6 +167,18 @@ leads: member 1 at a:1
 ! two members vote: the loss of either stops the cluster; add one
 ";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_witness_is_named() {
+        let mut shown = status("leader", "5");
+        let (own, votes) = (shown.own.clone(), [("member", "9"), ("votes", "yes"), ("data", "no")]);
+        shown.members[2] = facts(&votes);
+        assert!(text(&shown).contains("  9                witness"), "{}", text(&shown));
+        shown.own = own.with("leader", "9").with("role", "follower");
+        let shown = text(&shown);
+        assert!(shown.contains("leads: nobody, as far as this node knows"), "{shown}");
+        assert!(shown.contains("! a witness leads, which has what the other"), "{shown}");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! Waits are long, because machines that run tests are busy; nothing is asserted of a time.
 
+mod witness;
+
 use crate::common::{Run, ladon, until};
 use crate::iproto::client::{Iproto, array, int, text};
 use crate::live::{bulk, call, error, ok};
@@ -615,7 +617,7 @@ fn who_does_not_belong_is_refused() {
     let mut nodes = Nodes::start(3);
     for (arguments, told) in [
         (vec!["create", "--shards", "2"], "one shard for now"),
-        (vec!["create", "--replicas", "5"], "are 6 nodes, not 3"),
+        (vec!["create", "--replicas", "5"], "are 6 nodes (one more with a witness), not 3"),
     ] {
         let addresses: Vec<String> = (0..3).map(|node| nodes.address(node)).collect();
         let words: Vec<&str> =

@@ -1,5 +1,6 @@
 //! What other members ask this node, answered, while it sits in the group.
 
+use super::planted::Planted;
 use super::standing::Standing;
 use ladon_platform::Disk;
 use ladon_raft::{
@@ -14,6 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Instant;
 use tokio::sync::Notify;
 
+/// Where an operator has ordered the one at the node, and the other at the leader.
+pub(super) const KINDS_DIFFER: &str = "this node joined as a witness and was added as a member with data, or the other way round: \
+     remove it, and add an empty one";
+
 /// Answers the other members, while this node sits in the group.
 pub struct Answers<RT: AsyncRuntime>
 where
@@ -25,8 +30,10 @@ where
 }
 
 /// How another member's data is told of, once it is here as a whole.
-pub(super) struct Signals {
+pub(super) struct Signals<RT: AsyncRuntime> {
     pub(super) replaced: Arc<AtomicBool>,
+    /// When a leader's word came last, by the runtime's time.
+    pub(super) heard: Arc<Mutex<RT::Instant>>,
     pub(super) wake: Arc<Notify>,
 }
 
@@ -41,7 +48,8 @@ where
     /// leader not to elect another one for a while, and does not know any more.
     silent_until: Option<RT::Instant>,
     incoming: Option<Incoming>,
-    signals: Signals,
+    signals: Signals<RT>,
+    planted: Planted,
 }
 
 impl<RT: AsyncRuntime> Answers<RT>
@@ -58,10 +66,10 @@ where
         node: Node<Standing, RT>,
         (group_log, disk): (Arc<GroupLog>, Arc<dyn Disk>),
         silent_until: Option<RT::Instant>,
-        signals: Signals,
+        (signals, planted): (Signals<RT>, Planted),
     ) {
         let incoming = None;
-        let seated = Seated { node, group_log, disk, silent_until, incoming, signals };
+        let seated = Seated { node, group_log, disk, silent_until, incoming, signals, planted };
         *self.seated.lock() = Some(seated);
     }
 
@@ -73,7 +81,7 @@ where
     ///
     /// # Errors
     /// A text: why there is none.
-    pub async fn respond(&self, request: Request) -> Result<Response, String> {
+    pub async fn respond(&self, mut request: Request) -> Result<Response, String> {
         if let Some(taken) = self.take_data(&request) {
             return taken;
         }
@@ -84,6 +92,10 @@ where
             let seated = self.seated.lock();
             let none = || "this node takes no part at the moment".to_owned();
             let seated = seated.as_ref().ok_or_else(none)?;
+            seated.plant(&mut request);
+            if matches!(request, Request::Append { .. }) {
+                *seated.signals.heard.lock() = RT::Instant::now();
+            }
             if matches!(request, Request::Vote { .. }) && seated.must_not_vote() {
                 return Err("this node has just started, and gives no vote yet".to_owned());
             }
@@ -127,6 +139,20 @@ impl<RT: AsyncRuntime> Seated<RT>
 where
     Machine<Standing, RT>: Send + Sync,
 {
+    /// See [`Planted::WitnessElectsAnybody`].
+    fn plant(&self, request: &mut Request) {
+        if self.planted == Planted::WitnessElectsAnybody
+            && self.is_witness()
+            && let Request::Vote { last, .. } = request
+        {
+            *last = self.group_log.bounds().1.max(*last);
+        }
+    }
+
+    fn is_witness(&self) -> bool {
+        self.group_log.with_state(|state| state.is_witness())
+    }
+
     fn must_not_vote(&self) -> bool {
         self.silent_until.is_some_and(|until| RT::Instant::now() < until)
     }
@@ -154,6 +180,12 @@ where
     fn end_data(&mut self, vote: &Vote, members: &MembersChange) -> io::Result<Response> {
         if let Some(own) = self.newer_than(vote)? {
             return Ok(Response::HigherVote(own));
+        }
+        let own = self.group_log.with_state(|state| state.member());
+        let as_member = members.1.get_node(&own);
+        if as_member.is_some_and(|member| member.is_witness != self.is_witness()) {
+            // Without data where some are expected, or the other way round.
+            return Err(io::Error::other(KINDS_DIFFER));
         }
         let incoming = self.incoming.take();
         let incoming = incoming.ok_or_else(|| io::Error::other("nothing was begun"))?;

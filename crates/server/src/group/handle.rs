@@ -1,7 +1,8 @@
 //! What the rest of the server knows of the thread that sits in the group.
 
+use super::orders::kind_of;
 use super::standing::Standing;
-use ladon_kernel::cluster::{Cluster, ClusterId, MemberView, Order, View};
+use ladon_kernel::cluster::{Cluster, ClusterId, MemberView, Order, Orders, View};
 use ladon_kernel::message::{Message, ThreadHandle};
 use ladon_raft::{AsyncRuntime, GroupLog, Machine, Seat};
 use ladon_record::Lsn;
@@ -38,6 +39,7 @@ where
     /// Where clients reach the leader of whom they were told last.
     told_leader: Mutex<Option<String>>,
     orders: UnboundedSender<Asked>,
+    under_way: Orders,
     threads: Arc<[ThreadHandle]>,
     inner: Mutex<Inner<RT>>,
 }
@@ -81,6 +83,7 @@ where
             heard_leader: Arc::default(),
             told_leader: Mutex::default(),
             orders,
+            under_way: Orders::default(),
             threads,
             inner: Mutex::new(Inner {
                 seat: None,
@@ -189,9 +192,9 @@ where
         let own = (sits.member, sits.group_log.log().durable());
         let member = |seen: ladon_raft::Seen| MemberView {
             id: seen.id,
+            kind: kind_of(&seen.member),
             address: seen.member.address,
             client: seen.member.client,
-            is_replica: seen.member.is_replica,
             votes: seen.votes,
             has: if seen.id == own.0 { Some(own.1) } else { seen.matched.and_then(end_of) },
             silent: if seen.id == own.0 { Some(Duration::ZERO) } else { seen.silent },
@@ -211,6 +214,10 @@ where
             heard_leader: self.heard_leader.lock().map(|at| at.elapsed()),
             ..outside
         }
+    }
+
+    fn orders(&self) -> &Orders {
+        &self.under_way
     }
 
     fn order(&self, order: Order) -> Result<String, String> {

@@ -2,9 +2,9 @@
 
 use super::sitting::{PROPOSE_EVERY, Sitting};
 use super::standing::Standing;
-use ladon_kernel::cluster::{ClusterId, Order};
+use ladon_kernel::cluster::{ClusterId, MemberKind, Order};
 use ladon_log::Log;
-use ladon_raft::{AsyncRuntime, GroupState, Index, Machine, Member, RuntimeInstant, Seat};
+use ladon_raft::{AsyncRuntime, GroupState, Index, Machine, Member, RuntimeInstant, Seat, Seen};
 use ladon_record::Lsn;
 use std::io;
 use std::sync::Arc;
@@ -25,23 +25,37 @@ pub fn join(
     (index, state): (&mut Index, &mut GroupState),
 ) -> io::Result<Result<(ClusterId, u64), String>> {
     let joined = match order {
-        Order::Create { cluster } => Ok((cluster, 1)),
+        Order::Create { cluster } => Ok((cluster, 1, false)),
         Order::Join { .. } if log.reserved() > Lsn::ZERO => {
             Err("this node has data, and would get the cluster's instead: begin with an empty \
                  directory"
                 .to_owned())
         }
-        Order::Join { cluster, member } if member > 1 => Ok((cluster, member)),
+        Order::Join { cluster, member, is_witness } if member > 1 => {
+            Ok((cluster, member, is_witness))
+        }
         Order::Join { .. } => Err("a member that joins has a number above 1".to_owned()),
         _ => Err("this node is no member of a cluster".to_owned()),
     };
-    if let Ok((cluster, member)) = joined {
+    if let Ok((cluster, member, is_witness)) = joined {
         // What is in the log came before the group.
         let begins = log.reserved();
         *index = Index::after(None, begins);
-        state.set_member(cluster, member, begins)?;
+        match is_witness {
+            true => state.set_witness(cluster, member)?,
+            false => state.set_member(cluster, member, begins)?,
+        }
     }
-    Ok(joined)
+    Ok(joined.map(|(cluster, member, _)| (cluster, member)))
+}
+
+/// What a member is.
+pub(super) fn kind_of(member: &Member) -> MemberKind {
+    match (member.is_witness, member.is_replica) {
+        (true, _) => MemberKind::Witness,
+        (false, true) => MemberKind::Replica,
+        (false, false) => MemberKind::Voter,
+    }
 }
 
 impl<RT: AsyncRuntime> Sitting<RT>
@@ -51,7 +65,7 @@ where
     /// Does what an operator orders, or says why not.
     pub fn obey(&self, order: Order, answer: Box<dyn FnOnce(Result<String, String>) + Send>) {
         let now = self.seat.now();
-        if !now.leads {
+        if !now.leads || self.is_witness {
             let leader = self.handle.leader_told();
             return answer(Err(format!("this node does not lead its cluster{leader}")));
         }
@@ -68,12 +82,18 @@ where
                 self.numbers.store(number, SeqCst);
                 answer(Ok(number.to_string()));
             }
-            Order::Add { member, address, client, is_replica } => {
+            Order::Add { member, address, client, kind } => {
+                let is_replica = kind == MemberKind::Replica;
+                let is_witness = kind == MemberKind::Witness;
                 drop(RT::spawn(async move {
                     if seat.members().iter().any(|other| other.id == member) {
                         return answer(Err(format!("there is a member {member} already")));
                     }
-                    let added = Member { address, client, is_replica, is_witness: false };
+                    let added = Member { address, client, is_replica, is_witness };
+                    if is_witness && !has_room_for_witness(&seat.members()) {
+                        let text = "a cluster has no more witnesses than voting members with data";
+                        return answer(Err(text.to_owned()));
+                    }
                     await_members(&seat, &is_promoting).await;
                     if group_log.lacks_begin() {
                         let text = "what this node had before the cluster is in no checkpoint yet \
@@ -111,11 +131,12 @@ where
     ) {
         let members = self.seat.members();
         let own = self.seat.now().leader;
-        let may = |seen: &&ladon_raft::Seen| {
-            seen.votes && Some(seen.id) != own && wanted.is_none_or(|wanted| wanted == seen.id)
+        let may = |seen: &&Seen| {
+            let is_wanted = wanted.is_none_or(|wanted| wanted == seen.id);
+            seen.votes && !seen.member.is_witness && Some(seen.id) != own && is_wanted
         };
         let Some(target) = members.iter().filter(may).max_by_key(|seen| seen.matched) else {
-            return answer(Err("there is no such voting member".to_owned()));
+            return answer(Err("there is no such voting member that has data".to_owned()));
         };
         let (id, patience) = (target.id, self.failover * 4);
         let (seat, shared, log) =
@@ -159,6 +180,13 @@ where
             answer(told);
         }));
     }
+}
+
+/// Most votes are to be of members that have the data.
+fn has_room_for_witness(members: &[Seen]) -> bool {
+    let witnesses = members.iter().filter(|seen| seen.member.is_witness).count();
+    let with_data = members.iter().filter(|seen| seen.votes && !seen.member.is_witness).count();
+    witnesses < with_data
 }
 
 /// Waits, for a while, until no change of the members is under way: there is one at a time.

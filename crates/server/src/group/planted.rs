@@ -21,4 +21,21 @@ pub enum Planted {
     HalfRecord,
     /// `WAIT` counts a member that was sent something, and has not answered yet.
     EarlyCount,
+    /// `WAIT` counts a witness for a member that has the data.
+    WitnessCounted,
+    /// A witness votes for a candidate whose log lacks what its own has.
+    WitnessElectsAnybody,
+    /// A witness that leads sends its checkpoint, which is empty, to a member that is far behind.
+    WitnessSendsNothing,
+}
+
+impl Planted {
+    /// The part of it that is the log's.
+    pub(super) fn in_log(self) -> ladon_raft::Planted {
+        match self {
+            Planted::VoteOvertakesLog => ladon_raft::Planted::VoteOvertakesLog,
+            Planted::WitnessSendsNothing => ladon_raft::Planted::WitnessSendsNothing,
+            _ => ladon_raft::Planted::Nothing,
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! something may have changed, and after [`Sitting::pause`] at the latest. The server does so on the
 //! thread `ladon-raft`, the simulator in virtual time.
 
-use super::answers::{Answers, Signals};
+use super::answers::{Answers, KINDS_DIFFER, Signals};
 use super::handle::Handle;
 use super::planted::Planted;
 use super::standing::{Rest, Standing};
@@ -18,10 +18,11 @@ use ladon_kernel::shared::Shared;
 use ladon_log::Log;
 use ladon_platform::Disk;
 use ladon_raft::{
-    AsyncRuntime, ExtentLog, GroupLog, GroupState, Index, Machine, Member, Now, Payload,
+    AsyncRuntime, EntryId, ExtentLog, GroupLog, GroupState, Index, Machine, Member, Now, Payload,
     RuntimeInstant, Seat, Transport, Writers,
 };
 use ladon_record::Lsn;
+use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -40,6 +41,12 @@ const NEAR_BYTES: u64 = 1 << 20;
 /// the checkpoint.
 const KEPT_BYTES: u64 = 64 << 20;
 const LOOK_FOR_CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+/// The same of a witness: a member with data that lacks more than that can be helped by the others with
+/// data alone.
+const KEPT_BY_WITNESS_BYTES: u64 = 1 << 30;
+/// A witness stands for election once it has heard of no leader for so many times `failover-timeout`:
+/// members with data have tried by then, and most of them lack something that it has.
+const WITNESS_WAITS: u32 = 4;
 /// How often to look for members that may vote.
 const LOOK_FOR_NEAR_EVERY: Duration = Duration::from_millis(100);
 
@@ -79,11 +86,12 @@ pub fn stand(
     };
     let (keyspace, log) = (Arc::clone(&recovered.keyspace), Arc::clone(&recovered.log));
     let is_member = state.member() != 0;
-    shared.role.set(if is_member { Role::Follows } else { Role::Outside });
     keyspace.set_follower(true);
     log.set_follower(true);
     let data = (keyspace, Arc::clone(&log));
+    let has = (has, state.is_witness());
     let standing = Standing::new(Arc::clone(shared), data, has, (dropper, rest), planted);
+    shared.role.set(if is_member { standing.role_of_follower() } else { Role::Outside });
     Place { shared: Arc::clone(shared), log, standing, index, state, disk, planted }
 }
 
@@ -120,6 +128,12 @@ where
     pub(super) is_promoting: Arc<AtomicBool>,
     pub(super) numbers: Arc<AtomicU64>,
     elects_from: Option<RT::Instant>,
+    /// It has no data, and never leads but to bring a member that has some up to its log.
+    pub(super) is_witness: bool,
+    /// When a leader's word came last.
+    heard: Arc<Mutex<RT::Instant>>,
+    /// When a witness that leads has let another member lead.
+    handed_on: Option<RT::Instant>,
     replaced: Arc<AtomicBool>,
     /// What the last checkpoint needs that the group knows of.
     checkpoint: Lsn,
@@ -144,6 +158,8 @@ where
     ) -> io::Result<Self> {
         let Place { shared, log, standing, index, state, disk, planted } = place;
         let (cluster, id) = (state.cluster(), state.member());
+        let is_witness = state.is_witness();
+        standing.keeps_the_log_alone(is_witness);
         // Whoever has given a vote, or heard a leader, may not elect another one before that leader's
         // word is old.
         let may_have_promised = state.vote().is_some() && planted != Planted::LeaseForgotten;
@@ -156,37 +172,29 @@ where
         log.belongs_to_group(notify.clone());
         let writers = Arc::clone(&standing) as Arc<dyn Writers>;
         let clock = Arc::clone(&shared.clock);
-        let in_log = match planted {
-            Planted::VoteOvertakesLog => ladon_raft::Planted::VoteOvertakesLog,
-            _ => ladon_raft::Planted::Nothing,
-        };
-        let made = GroupLog::new(Arc::clone(&log), clock, writers, (index, state), in_log);
+        let made =
+            GroupLog::new(Arc::clone(&log), clock, writers, (index, state), planted.in_log());
         let group_log = Arc::new(made?);
         group_log.wake_with(notify);
         // What a checkpoint holds is committed, and so is the rest of the entry that covers it.
         standing.catch_up(group_log.begin())?;
-        // What was known to be committed, and is not in the data.
-        let applied = group_log.committed()?;
-        let (purged, _) = group_log.bounds();
-        let first = purged.map_or(0, |purged| purged.index + 1);
-        for entry in group_log.entries(first, applied.map_or(0, |applied| applied.index + 1))? {
-            ladon_raft::Applier::apply(&*standing, &entry)?;
-            if matches!(entry.payload, Payload::Membership(_)) {
-                // Noted, as of every entry that is applied: the log may purge it.
-                group_log.members_at(entry.id)?;
-            }
-        }
-        shared.role.set(Role::Follows);
+        let applied = apply_committed(&group_log, &standing)?;
+        shared.role.set(standing.role_of_follower());
         let log_and_data = (Arc::clone(&standing), applied);
         let seat = Seat::take(id, failover, transport, Arc::clone(&group_log), log_and_data);
         let seat = seat.await?;
         let lease = ladon_raft::lease(failover);
         let elects_from = may_have_promised.then(|| RT::Instant::now() + lease + lease / 5);
-        seat.may_stand(elects_from.is_none());
+        seat.may_stand(elects_from.is_none() && !is_witness);
+        let heard = Arc::new(Mutex::new(RT::Instant::now()));
         let replaced = Arc::new(AtomicBool::new(false));
-        let signals = Signals { replaced: Arc::clone(&replaced), wake: Arc::clone(&wake) };
+        let signals = Signals {
+            replaced: Arc::clone(&replaced),
+            heard: Arc::clone(&heard),
+            wake: Arc::clone(&wake),
+        };
         let log_of_answers = (Arc::clone(&group_log), disk);
-        answers.begin(seat.node().clone(), log_of_answers, elects_from, signals);
+        answers.begin(seat.node().clone(), log_of_answers, elects_from, (signals, planted));
         if id == 1 && !seat.has_begun().await.map_err(io::Error::other)? {
             let (address, client) = (handle.address.clone(), handle.client.clone());
             let member = Member { address, client, ..Member::default() };
@@ -210,9 +218,12 @@ where
             is_promoting: Arc::default(),
             numbers: Arc::default(),
             elects_from,
+            is_witness,
+            heard,
+            handed_on: None,
             replaced,
             checkpoint: Lsn::ZERO,
-            kept_bytes: KEPT_BYTES,
+            kept_bytes: if is_witness { KEPT_BY_WITNESS_BYTES } else { KEPT_BYTES },
             planted,
         })
     }
@@ -241,6 +252,10 @@ where
         self.elect_from_now_on();
         self.take_role(&now);
         let members = self.seat.members();
+        if self.is_witness {
+            self.hand_on(&now, &members).await;
+        }
+        self.look_at_own(&now, &members);
         self.look_at_others(&now, &members);
         self.tell_of_leader(&now, &members);
         self.propose(&now).await;
@@ -267,7 +282,7 @@ where
             self.handle.rewinds(to.0.saturating_sub(from.0));
         }
         answers.end();
-        self.shared.role.set(Role::Follows);
+        self.shared.role.set(self.standing.role_of_follower());
         self.log.answer_for_group_until(0);
         self.log.others_reach(&[]);
         self.shared.good_replicas.store(0, SeqCst);
@@ -283,7 +298,40 @@ where
     fn elect_from_now_on(&mut self) {
         if self.elects_from.is_some_and(|from| from <= RT::Instant::now()) {
             self.elects_from = None;
-            self.seat.may_stand(true);
+            self.seat.may_stand(!self.is_witness);
+        }
+        if self.is_witness && self.elects_from.is_none() {
+            let silent = self.heard.lock().elapsed();
+            self.seat.may_stand(silent > self.failover * WITNESS_WAITS);
+        }
+    }
+
+    /// A witness that leads has what no other member had that could be elected. Lets the first one lead
+    /// that has the data and all of its log.
+    async fn hand_on(&mut self, now: &Now, members: &[ladon_raft::Seen]) {
+        let has_just = self.handed_on.is_some_and(|at| at.elapsed() < self.failover);
+        if !now.leads || has_just {
+            return;
+        }
+        let has_all = |seen: &&ladon_raft::Seen| {
+            seen.votes && !seen.member.is_witness && seen.matched == Some(now.last_index)
+        };
+        if let Some(seen) = members.iter().find(has_all) {
+            tracing::info!("member {} has what this witness has, and is to lead", seen.id);
+            self.handed_on = Some(RT::Instant::now());
+            // If it takes part no more, its state says so.
+            let _ = self.seat.let_lead(seen.id).await;
+        }
+    }
+
+    /// Who takes this node for a member with data, while it is a witness, or the other way round, is
+    /// told that it is no use.
+    fn look_at_own(&self, now: &Now, members: &[ladon_raft::Seen]) {
+        let own = self.group_log.with_state(|state| state.member());
+        let as_member = members.iter().find(|seen| seen.id == own && now.stopped.is_none());
+        if as_member.is_some_and(|seen| seen.member.is_witness != self.is_witness) {
+            self.handle.has_stopped(KINDS_DIFFER);
+            self.seat.may_stand(false);
         }
     }
 
@@ -306,7 +354,7 @@ where
         };
         self.log.answer_for_group_until(until_ns);
         let role = match left {
-            None => Role::Follows,
+            None => self.standing.role_of_follower(),
             Some(Duration::ZERO) => Role::CutOff,
             Some(_) => Role::Leads,
         };
@@ -325,7 +373,8 @@ where
     fn tell_of_leader(&self, now: &Now, members: &[ladon_raft::Seen]) {
         let is_own = now.leads && self.shared.role.get() == Role::Leads;
         let Some(leader) = now.leader.filter(|_| is_own || !now.leads) else { return };
-        let Some(leading) = members.iter().find(|it| it.id == leader) else { return };
+        let is_it = |it: &&ladon_raft::Seen| it.id == leader && !it.member.is_witness;
+        let Some(leading) = members.iter().find(is_it) else { return };
         let Some(before) = self.handle.leader_is_at(&leading.member.client) else { return };
         let (before, new) = (ClientPlace::of(&before), ClientPlace::of(&leading.member.client));
         let name = self.shared.settings.sentinel_master_name();
@@ -339,7 +388,11 @@ where
     /// Tells the log what the other members have, for `WAIT`, and counts those that were heard of
     /// lately, for `min-replicas-to-write`.
     fn look_at_others(&self, now: &Now, members: &[ladon_raft::Seen]) {
+        let is_copy = |member: &&ladon_raft::Seen| {
+            !member.member.is_witness || self.planted == Planted::WitnessCounted
+        };
         let others = members.iter().filter(|member| now.leads && Some(member.id) != now.leader);
+        let others = others.filter(is_copy);
         let has = others.clone().filter_map(|member| match self.planted {
             Planted::EarlyCount => Some(self.group_log.end()),
             _ => self.group_log.end_of(member.matched?),
@@ -424,11 +477,27 @@ where
     }
 }
 
+/// Applies what was known to be committed, and is not in the data. Returns the last entry of that.
+fn apply_committed(group_log: &GroupLog, standing: &Standing) -> io::Result<Option<EntryId>> {
+    let applied = group_log.committed()?;
+    let (purged, _) = group_log.bounds();
+    let first = purged.map_or(0, |purged| purged.index + 1);
+    for entry in group_log.entries(first, applied.map_or(0, |applied| applied.index + 1))? {
+        ladon_raft::Applier::apply(standing, &entry)?;
+        if matches!(entry.payload, Payload::Membership(_)) {
+            // Noted, as of every entry that is applied: the log may purge it.
+            group_log.members_at(entry.id)?;
+        }
+    }
+    Ok(applied)
+}
+
 fn told(role: Role) -> &'static str {
     match role {
         Role::Alone | Role::Leads => "leads",
         Role::Follows | Role::Stale => "follows",
         Role::CutOff => "leads and does not hear most members: clients have to wait",
         Role::Outside => "is no member of a cluster",
+        Role::Witness => "is a witness",
     }
 }

@@ -7,6 +7,8 @@
 //! A leader's data runs ahead of what is committed. When another one leads, what is not in its log
 //! is cut from this one's, and data that has more is not the group's: the node must read it anew.
 //!
+//! A witness keeps the log and applies nothing: for it, what is committed counts as applied.
+//!
 //! **Invariant:** records of this node come into the log only between the moment at which everything
 //! that the group committed before its reign is applied here, and the moment at which another leader's
 //! entry comes.
@@ -15,18 +17,18 @@ use super::planted::Planted;
 use crate::checkpoint_run::Applied;
 use crate::dropper::Dropper;
 use crate::followed::{FollowedRecords, frame_header};
-use ladon_engine::{ApplyError, Followed, Keyspace, Scratch};
+use ladon_engine::{Keyspace, Scratch};
 use ladon_kernel::role::Role;
 use ladon_kernel::shared::Shared;
 use ladon_log::frame::{FRAME_HEADER_BYTES, FrameKind};
 use ladon_log::{Log, LogBytes};
 use ladon_raft::{Applier, EntryId, Extent, StoredEntry, Writers};
-use ladon_record::{Changes, Lsn};
+use ladon_record::Lsn;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 /// Bytes of an entry that are read at once, unless a record is longer.
@@ -49,6 +51,8 @@ pub struct Standing {
     records: FollowedRecords,
     rest: Rest,
     planted: Planted,
+    /// It keeps the log alone: known once the node is a member.
+    is_witness: AtomicBool,
     inner: Mutex<Inner>,
     /// Up to where the data was recovered.
     recovered: Lsn,
@@ -73,11 +77,11 @@ struct Inner {
 }
 
 impl Standing {
-    /// That of a node whose data has everything up to `has`. It follows.
+    /// That of a node whose data has everything up to `has`, or of a witness. It follows.
     pub(super) fn new(
         shared: Arc<Shared>,
         (keyspace, log): (Arc<Keyspace>, Arc<Log>),
-        has: Lsn,
+        (has, is_witness): (Lsn, bool),
         (dropper, rest): (Option<Dropper>, Rest),
         planted: Planted,
     ) -> Arc<Standing> {
@@ -102,10 +106,25 @@ impl Standing {
             records,
             rest,
             planted,
+            is_witness: AtomicBool::new(is_witness),
             inner,
             recovered,
             applied,
         })
+    }
+
+    /// What the node is in its group as long as it does not lead it.
+    pub(super) fn role_of_follower(&self) -> Role {
+        if self.is_witness() { Role::Witness } else { Role::Follows }
+    }
+
+    fn is_witness(&self) -> bool {
+        self.is_witness.load(Acquire)
+    }
+
+    /// The node is a member, perhaps since now, that has data or keeps the log alone.
+    pub(super) fn keeps_the_log_alone(&self, alone: bool) {
+        self.is_witness.store(alone, Release);
     }
 
     /// Whether the node leads and has everything that the group committed before.
@@ -161,6 +180,9 @@ impl Standing {
     }
 
     fn follow(&self, inner: &mut Inner, extent: Extent) -> io::Result<()> {
+        if self.is_witness() {
+            return Ok(());
+        }
         let mut at = extent.from;
         while at < extent.to {
             let left = extent.to.0 - at.0;
@@ -196,8 +218,8 @@ impl Standing {
             let (record, scratch) = (&frame[FRAME_HEADER_BYTES..], &mut inner.scratch);
             match self.planted {
                 Planted::HalfRecord => {
-                    let followed = self.follow_in_parts(at, record, scratch);
-                    self.records.applied(at, followed, scratch)?;
+                    let between = || (self.rest)(Duration::ZERO);
+                    self.records.apply_in_parts(at, record, scratch, &between)?;
                 }
                 _ => self.records.apply(at, record, scratch)?,
             }
@@ -206,25 +228,6 @@ impl Standing {
             return Err(io::Error::other(format!("no frame of the log is at LSN {from}")));
         }
         Ok(at)
-    }
-
-    /// See [`Planted::HalfRecord`].
-    fn follow_in_parts(
-        &self,
-        at: Lsn,
-        record: &[u8],
-        scratch: &mut Scratch,
-    ) -> Result<Followed, ApplyError> {
-        let now_ms = self.shared.clock.unix_ms();
-        let mut followed = Followed { defines: false };
-        let (mut changes, mut rest) = (Changes::new(record), record);
-        while changes.next().is_some() {
-            let part = &rest[..rest.len() - changes.rest().len()];
-            rest = changes.rest();
-            followed.defines |= self.keyspace.follow(at, part, scratch, now_ms)?.defines;
-            (self.rest)(Duration::ZERO);
-        }
-        Ok(followed)
     }
 }
 
@@ -252,7 +255,7 @@ impl Applied for Standing {
 impl Writers for Standing {
     fn stop(&self) {
         if self.shared.role.get() != Role::Outside {
-            self.shared.role.set(Role::Follows);
+            self.shared.role.set(self.role_of_follower());
         }
         self.keyspace.set_follower(true);
         self.await_threads();
@@ -266,7 +269,8 @@ impl Writers for Standing {
     }
 
     fn may_begin(&self, first: EntryId) {
-        self.inner.lock().first = Some(first);
+        // A witness has nothing to write of its own, however long it leads.
+        self.inner.lock().first = Some(first).filter(|_| !self.is_witness());
     }
 
     fn was_cut(&self, to: Lsn) {

@@ -269,6 +269,12 @@ impl Following {
         (self.run_id.clone(), host, port)
     }
 
+    /// What is wanted now.
+    #[cfg(test)]
+    pub(super) fn wanted(&self) -> Wanted {
+        self.inner.lock().wanted.clone()
+    }
+
     pub(super) fn still_wants(&self, wanted: &Wanted) -> bool {
         let inner = self.inner.lock();
         !inner.stop && inner.wanted.number == wanted.number

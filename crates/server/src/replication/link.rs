@@ -9,6 +9,7 @@
 
 use super::following::{Following, Wanted};
 use super::log_wait::LogWait;
+use super::peer::{Connected, Peer};
 use super::place::FollowedData;
 use super::runs::Runs;
 use ladon_kernel::replication::Place;
@@ -77,7 +78,7 @@ pub(super) struct Link<'a> {
     following: &'a Following,
     data: &'a FollowedData,
     wanted: &'a Wanted,
-    client: Client,
+    peer: Box<dyn Peer + 'a>,
     at: String,
 }
 
@@ -103,7 +104,18 @@ impl<'a> Link<'a> {
             socket.set_read_timeout(Some(patience))?;
             following.may_interrupt(wanted, socket)?;
         }
-        let mut link = Link { following, data, wanted, client, at };
+        let peer = Connected { client, own: LogWait::new(data.log()) };
+        Link::over(following, (data, wanted), Box::new(peer), at)
+    }
+
+    /// The link to a server that is reached like this.
+    pub(super) fn over(
+        following: &'a Following,
+        (data, wanted): (&'a FollowedData, &'a Wanted),
+        peer: Box<dyn Peer + 'a>,
+        at: String,
+    ) -> Result<Link<'a>, LinkError> {
+        let mut link = Link { following, data, wanted, peer, at };
         link.greet()?;
         Ok(link)
     }
@@ -113,7 +125,8 @@ impl<'a> Link<'a> {
     }
 
     fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, LinkError> {
-        let answer = self.client.ask(words);
+        let sent = self.peer.send(words).map_err(ClientError::from);
+        let answer = sent.and_then(|()| self.peer.reply());
         self.heard(answer)
     }
 
@@ -235,10 +248,10 @@ impl<'a> Link<'a> {
                     let words = [&index, &asked_at.to_string(), &PIECE_BYTES.to_string()];
                     let words = words.map(|word| word.as_bytes());
                     let head: [&[u8]; 3] = [b"LADON.BACKUP", b"READ", id.as_bytes()];
-                    self.client.send(&[&head[..], &words[..]].concat())?;
+                    self.peer.send(&[&head[..], &words[..]].concat())?;
                     asked_at += PIECE_BYTES;
                 }
-                let piece = self.client.reply();
+                let piece = self.peer.reply();
                 let Reply::Bulk(Some(piece)) = self.heard(piece)? else {
                     return Err(self.failed(ClientError::Malformed));
                 };
@@ -258,12 +271,12 @@ impl<'a> Link<'a> {
     /// Takes the log as it comes.
     fn follow(&mut self, run: &str) -> Result<std::convert::Infallible, LinkError> {
         let log = Arc::clone(self.data.log());
-        let (waiter, mut receiver) = (LogWait::new(&log), self.data.receiver());
+        let mut receiver = self.data.receiver();
         self.following.tell(LinkState::Connected);
         self.data.take_role(Role::Follows);
         loop {
             let end = log.reserved();
-            let is_told = waiter.durable(end, DISK_WAIT_MAX);
+            let is_told = self.peer.own_durable(end, DISK_WAIT_MAX);
             let is_full = self.data.is_full()?;
             let from = Lsn(end.0 + receiver.rest_bytes());
             let wait = if is_told && !is_full { HEARTBEAT } else { UNTOLD };
@@ -283,7 +296,7 @@ impl<'a> Link<'a> {
             self.data.take(&mut receiver, &bytes)?;
             self.following.tell_received(Lsn(from.0 + bytes.len() as u64), self.data.applied());
             if is_full {
-                std::thread::sleep(DISK_WAIT_MAX);
+                self.peer.rest(DISK_WAIT_MAX);
             }
         }
     }

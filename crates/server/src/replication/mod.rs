@@ -7,7 +7,9 @@
 //! | `following.rs` | whom this server follows, and the thread that does it |
 //! | `link.rs` | one connection to that server: the first sync, then the log |
 //! | `place.rs` | the data of this server, as a replica's or its own |
+//! | `peer.rs` | how the other server is asked: over a connection |
 //! | `log_wait.rs` | waiting for the log's positions |
+//! | `simulated.rs` | all of it on simulated disks, from a seed |
 //!
 //! The replica asks, and the other server answers: so what a slow replica has not asked for takes no
 //! memory anywhere. Only what is on the other server's disk is given, so no replica is ever ahead of a
@@ -16,9 +18,13 @@
 mod following;
 mod link;
 mod log_wait;
+mod peer;
 mod place;
+mod planted;
 mod replicas;
 mod runs;
+#[cfg(test)]
+mod simulated;
 
 pub(crate) use following::{Ended, Following};
 pub(crate) use place::FollowedData;

@@ -8,6 +8,7 @@
 //! **Invariant:** a record of this server's own is in the log only while it writes; what is applied is
 //! in the log before, whole, and in order.
 
+use super::planted::Planted;
 use super::replicas::ReadReplicas;
 use super::runs::Runs;
 use crate::checkpoint_run::Applied;
@@ -17,7 +18,7 @@ use ladon_kernel::message::Message;
 use ladon_kernel::role::Role;
 use ladon_log::frame::{FRAME_HEADER_BYTES, FrameKind};
 use ladon_log::{Appender, Log};
-use ladon_platform::{Disk, SystemDisk};
+use ladon_platform::Disk;
 use ladon_record::Lsn;
 use parking_lot::Mutex;
 use std::io;
@@ -30,10 +31,16 @@ const LOOK_PAUSE_MAX: Duration = Duration::from_millis(1);
 /// What is received waits for the disk in memory, up to so many bytes.
 const BACKLOG_BYTES_MAX: u64 = 16 << 20;
 
+/// Lets the other threads of the server go on for so long.
+pub(crate) type Rest = Box<dyn Fn(Duration) + Send + Sync>;
+
 /// A server's data and its log.
 pub(crate) struct FollowedData {
     records: FollowedRecords,
     log: Arc<Log>,
+    disk: Arc<dyn Disk>,
+    rest: Rest,
+    planted: Planted,
     replicas: Arc<ReadReplicas>,
     runs: Mutex<Runs>,
     /// Up to where the data has the log, while it follows. Locked while a record is applied.
@@ -57,14 +64,18 @@ impl FollowedData {
     /// Recovered data, which follows from the begin or writes.
     pub(crate) fn new(
         records: FollowedRecords,
-        log: Arc<Log>,
+        (log, disk, rest): (Arc<Log>, Arc<dyn Disk>, Rest),
         (replicas, runs): (Arc<ReadReplicas>, Runs),
         follows: bool,
+        planted: Planted,
     ) -> Arc<FollowedData> {
         let has = Mutex::new(log.reserved());
         Arc::new(FollowedData {
             records,
             log,
+            disk,
+            rest,
+            planted,
             replicas,
             runs: Mutex::new(runs),
             has,
@@ -79,7 +90,7 @@ impl FollowedData {
     }
 
     pub(super) fn disk(&self) -> Arc<dyn Disk> {
-        Arc::new(SystemDisk)
+        Arc::clone(&self.disk)
     }
 
     pub(super) fn follows(&self) -> bool {
@@ -170,7 +181,7 @@ impl FollowedData {
         let barrier = shared.begin_barrier();
         let mut pause = Duration::from_micros(20);
         while !shared.is_pause_seen(barrier, usize::MAX) {
-            std::thread::sleep(pause);
+            (self.rest)(pause);
             pause = (pause * 2).min(LOOK_PAUSE_MAX);
         }
     }
@@ -213,7 +224,14 @@ impl FollowedData {
             let mut has = self.has.lock();
             if FrameKind::from_u8(header.kind) == Some(FrameKind::Changes) {
                 let record = &frame[FRAME_HEADER_BYTES..];
-                let applied = self.records.apply(header.lsn, record, &mut receiver.scratch);
+                let scratch = &mut receiver.scratch;
+                let applied = match self.planted.halves_records() {
+                    true => {
+                        let between = || (self.rest)(Duration::ZERO);
+                        self.records.apply_in_parts(header.lsn, record, scratch, &between)
+                    }
+                    false => self.records.apply(header.lsn, record, scratch),
+                };
                 applied.inspect_err(|_| self.is_broken.store(true, SeqCst))?;
             }
             *has = header.lsn;

@@ -5,6 +5,7 @@
 //! full disk.
 
 use super::log_wait::LogWait;
+use super::planted::Planted;
 use super::runs::Runs;
 use ladon_kernel::message::Message;
 use ladon_kernel::replication::Place;
@@ -42,6 +43,7 @@ pub(crate) struct ReadReplicas {
     inner: Mutex<Inner>,
     /// When a sync was last asked for, in monotonic nanoseconds.
     asked_ns: AtomicU64,
+    pub(super) planted: Planted,
 }
 
 #[derive(Default)]
@@ -75,7 +77,8 @@ impl ReadReplicas {
         clock: Arc<dyn Clock>,
     ) -> ReadReplicas {
         let (shared, inner) = (OnceLock::new(), Mutex::default());
-        ReadReplicas { log, settings, clock, shared, inner, asked_ns: AtomicU64::new(0) }
+        let (asked_ns, planted) = (AtomicU64::new(0), Planted::Nothing);
+        ReadReplicas { log, settings, clock, shared, inner, asked_ns, planted }
     }
 
     /// From now on there may be replicas.
@@ -180,7 +183,10 @@ impl ReadReplicas {
                 waiter.durable(next, left());
             }
         }
-        self.log.durable()
+        match self.planted.gives_what_is_not_durable() {
+            true => self.log.written(),
+            false => self.log.durable(),
+        }
     }
 }
 
@@ -255,7 +261,8 @@ impl Replicas for ReadReplicas {
         let inner = &mut *self.inner.lock();
         // Before the log is looked at: from now on it is kept.
         let pin = self.log.pin(end);
-        let is_part = inner.runs.has(run, end, self.log.reserved());
+        let is_part = inner.runs.has(run, end, self.log.reserved())
+            || self.planted.ignores_runs() && end <= self.log.reserved();
         let continues = is_part && self.log.oldest() <= end;
         let runs = inner.runs.list().to_vec();
         let now_ns = self.clock.monotonic_ns();

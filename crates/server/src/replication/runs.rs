@@ -15,7 +15,7 @@
 //! anew.
 
 use crate::random::random_hex;
-use ladon_log::crc32c;
+use ladon_log::{Log, crc32c};
 use ladon_platform::Disk;
 use ladon_raft::RUNS_NAME;
 use ladon_record::Lsn;
@@ -147,6 +147,28 @@ impl Runs {
             tracing::warn!("{} is damaged: replicas get all data anew", path.display());
             Runs::default()
         }))
+    }
+
+    /// Those of a plain server that starts with this log, with a new run, unless it follows another
+    /// server. That is on the disk when this returns.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn at_start(disk: &dyn Disk, log: &Log, follows: bool) -> io::Result<Runs> {
+        let mut runs = Runs::load(disk, log.dir())?;
+        if follows {
+            runs.is_replica = true;
+        } else {
+            if runs.is_replica {
+                tracing::warn!(
+                    "{} was a replica's: this server follows nobody, and takes writes",
+                    log.dir().display()
+                );
+            }
+            runs.begin(log.reserved());
+        }
+        runs.save(disk, log.dir())?;
+        Ok(runs)
     }
 
     /// Replaces those of a directory, durably.

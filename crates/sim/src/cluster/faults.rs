@@ -1,7 +1,7 @@
 //! What fails, and what operators do.
 
 use super::place::{add, join};
-use super::world::{Answer, Forgetting, World};
+use super::world::{Answer, Forgetting, Stranding, World};
 use ladon_kernel::cluster::Order;
 use ladon_log::LogState;
 use ladon_sim_disk::{Fault, SimDisk};
@@ -115,7 +115,10 @@ impl World {
                 self.places[at].disk.set_capacity(Some(0));
                 self.note(|| format!("the disk of member {id} is full"));
             }
-            9 if self.plan.wipes => self.wipe(at),
+            // What one of two disks with the data lacks may be on the other one alone.
+            9 if self.plan.wipes && (!self.plan.has_witness || self.places[at].is_witness) => {
+                self.wipe(at);
+            }
             _ => {}
         }
     }
@@ -165,6 +168,77 @@ impl World {
         Ok(())
     }
 
+    /// See [`Stranding`].
+    pub(super) fn strand(&mut self) -> Result<(), String> {
+        let failover_us = self.plan.failover_ms * 1000;
+        let Some(Stranding { next_us, phase, leader, witness }) = self.strand else {
+            self.begin_to_strand();
+            return Ok(());
+        };
+        if self.now_us < next_us {
+            return Ok(());
+        }
+        let writes = self.places[leader].life.as_ref().is_some_and(|it| it.standing.writes());
+        if !writes && phase < 2 {
+            self.strand = None;
+            return Ok(());
+        }
+        self.strand = match phase {
+            0 => {
+                let mut left = 2_000;
+                while left > 0
+                    && let Some(life) = &mut self.places[witness].life
+                    && !life.step_checkpoint()
+                {
+                    left -= 1;
+                }
+                self.note(|| "the witness restarts, and one lacks what it has".to_owned());
+                self.end(witness, false);
+                self.start(witness)?;
+                Some(Stranding { next_us: self.now_us + failover_us, phase: 1, leader, witness })
+            }
+            1 => {
+                self.note(|| "who has all that is committed is gone".to_owned());
+                self.end(leader, false);
+                self.cut.clear();
+                let next_us = self.now_us + 12 * failover_us;
+                Some(Stranding { next_us, phase: 2, leader, witness })
+            }
+            _ => None,
+        };
+        Ok(())
+    }
+
+    fn begin_to_strand(&mut self) {
+        if !self.faults || self.now_us < self.plan.strands_from_us || self.is_calm() {
+            return;
+        }
+        let Some(leader) = self.leader() else { return };
+        let Some(witness) = self.places.iter().position(|place| place.is_witness) else { return };
+        let is_well = |at| self.runs(at) && self.places[at].raft_rests_until_us <= self.now_us;
+        if !(0..self.places.len()).all(is_well) || !self.cut.is_empty() {
+            return;
+        }
+        // What two voters alone could commit needs all three as long as they change.
+        let Some(life) = &mut self.places[leader].life else { return };
+        if life.is_changing() || life.members().iter().filter(|(_, votes)| *votes).count() != 3 {
+            return;
+        }
+        self.plan.strands_from_us = u64::MAX;
+        let failover_us = self.plan.failover_ms * 1000;
+        let ids = self.places.iter().enumerate().filter(|(at, _)| *at != leader && *at != witness);
+        let one = ids.map(|(_, place)| place.id).next().unwrap_or_default();
+        for other in [leader, witness].map(|at| self.places[at].id) {
+            self.cut.extend([(one, other), (other, one)]);
+        }
+        self.cut_until_us = self.now_us + 40 * failover_us;
+        let next_us = self.now_us + 3 * failover_us;
+        // An election takes several answers, and each of them several steps.
+        self.quick_us = self.now_us..self.now_us + 17 * failover_us;
+        self.note(|| format!("member {one} lacks what comes now"));
+        self.strand = Some(Stranding { next_us, phase: 0, leader, witness });
+    }
+
     /// A disk is lost for good, if the group is whole otherwise: as long as a change of the members is
     /// under way, one of two may be all that a majority of those before it can spare.
     fn wipe(&mut self, at: usize) {
@@ -189,7 +263,11 @@ impl World {
 
     /// Starts a node that does not run.
     pub(super) fn start_the_dead(&mut self, at: usize) -> Result<(), String> {
+        let is_gone = self.strand.is_some_and(|strand| strand.leader == at && strand.phase > 1);
         let place = &self.places[at];
+        if is_gone && self.faults {
+            return Ok(());
+        }
         if place.life.is_none() && place.id != 0 && (!self.faults || self.random.chance(1, 2)) {
             let id = place.id;
             self.note(|| format!("member {id} starts"));
@@ -228,9 +306,9 @@ impl World {
         if let Some(at) = self.places.iter().position(|place| place.id == 0) {
             self.let_join(leader, at);
         } else if let Some(place) = self.places.iter().find(|place| !is_known(place.id)) {
-            let id = place.id;
+            let (id, is_witness) = (place.id, place.is_witness);
             self.note(|| format!("member {id} is added"));
-            self.give(leader, add(id));
+            self.give(leader, add(id, is_witness));
         } else if let Some(&(gone, _)) =
             members.iter().find(|(id, _)| self.places.iter().all(|place| place.id != *id))
         {
@@ -249,7 +327,8 @@ impl World {
         let random = &mut self.random;
         let place = &mut self.places[at];
         // A power cut meanwhile: it is a new node again.
-        if place.start(Some(join(id)), &self.plan, random, &self.post, self.canary).is_err() {
+        let joins = join(id, place.is_witness);
+        if place.start(Some(joins), &self.plan, random, &self.post, self.canary).is_err() {
             self.end(at, true);
             let disk = SimDisk::new(self.random.next_u64());
             let place = &mut self.places[at];

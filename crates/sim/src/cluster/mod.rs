@@ -50,11 +50,17 @@ pub enum ClusterCanary {
     EarlyCount,
     /// Whoever does not answer for the group replies as soon as its own disk has what it depends on.
     LaxFollower,
+    /// `WAIT` counts a witness for a member that has the data.
+    WitnessCounted,
+    /// A witness votes for a candidate whose log lacks what its own has.
+    WitnessElectsAnybody,
+    /// A witness that leads sends its checkpoint, which is empty, to a member that is far behind.
+    WitnessSendsNothing,
 }
 
 impl ClusterCanary {
     /// All of them.
-    pub const ALL: [ClusterCanary; 9] = [
+    pub const ALL: [ClusterCanary; 12] = [
         ClusterCanary::LeaseIgnored,
         ClusterCanary::LeaseForgotten,
         ClusterCanary::VoteOvertakesLog,
@@ -64,6 +70,9 @@ impl ClusterCanary {
         ClusterCanary::HalfRecord,
         ClusterCanary::EarlyCount,
         ClusterCanary::LaxFollower,
+        ClusterCanary::WitnessCounted,
+        ClusterCanary::WitnessElectsAnybody,
+        ClusterCanary::WitnessSendsNothing,
     ];
 
     fn of_group(self) -> Planted {
@@ -78,6 +87,9 @@ impl ClusterCanary {
             ClusterCanary::RewindSkipped => Planted::RewindSkipped,
             ClusterCanary::HalfRecord => Planted::HalfRecord,
             ClusterCanary::EarlyCount => Planted::EarlyCount,
+            ClusterCanary::WitnessCounted => Planted::WitnessCounted,
+            ClusterCanary::WitnessElectsAnybody => Planted::WitnessElectsAnybody,
+            ClusterCanary::WitnessSendsNothing => Planted::WitnessSendsNothing,
         }
     }
 }
@@ -86,6 +98,8 @@ impl ClusterCanary {
 #[derive(Clone, Debug)]
 struct Plan {
     members: usize,
+    /// The last of them has no data.
+    has_witness: bool,
     workers: usize,
     clients: usize,
     steps: u64,
@@ -101,6 +115,8 @@ struct Plan {
     disk_errors: bool,
     /// From when on a member restarts on whose promise not to vote a leader's lease hangs.
     forgets_from_us: u64,
+    /// From when on the witness alone has what the leader has committed.
+    strands_from_us: u64,
     /// A machine may be replaced by another one with an empty disk.
     wipes: bool,
 }
@@ -108,12 +124,14 @@ struct Plan {
 impl Plan {
     fn new(random: &mut Random) -> Plan {
         let members = random.pick(&[3, 3, 3, 3, 3, 3, 3, 5, 2, 1]);
+        let has_witness = members == 3 && random.chance(1, 3);
+        let strands = has_witness && random.chance(1, 3);
         Plan {
             members,
             workers: random.pick(&[1, 1, 2]),
             clients: 3 + random.below(4) as usize,
-            steps: 700 + random.below(1_300),
-            failover_ms: random.pick(&[50, 100, 100, 300]),
+            steps: if strands { 2_000 } else { 700 + random.below(1_300) },
+            failover_ms: if strands { 50 } else { random.pick(&[50, 100, 100, 300]) },
             segment_bytes: random.pick(&[2_000, 8_000, 1 << 20]),
             kept_bytes: random.pick(&[0, 1_000, 64 << 20]),
             loss: random.pick(&[0, 0, 50, 10]),
@@ -125,6 +143,11 @@ impl Plan {
                 false => u64::MAX,
             },
             wipes: members >= 3 && random.chance(1, 4),
+            has_witness,
+            strands_from_us: match strands {
+                true => 50_000 + random.below(300_000),
+                false => u64::MAX,
+            },
         }
     }
 }

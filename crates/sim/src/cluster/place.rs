@@ -10,7 +10,7 @@ use super::{ClusterCanary, Plan};
 use crate::clock::SimClock;
 use crate::threads::{Threads, Woken};
 use ladon_engine::Keyspace;
-use ladon_kernel::cluster::{Cluster, Order};
+use ladon_kernel::cluster::{Cluster, MemberKind, Order};
 use ladon_kernel::message::ThreadHandle;
 use ladon_kernel::node::Node;
 use ladon_kernel::role::Role;
@@ -43,6 +43,8 @@ const COMMIT_LOOKS_MAX: u32 = 200;
 pub(super) struct Place {
     /// Its number in the group; zero: it has none.
     pub(super) id: u64,
+    /// Whoever is here has no data.
+    pub(super) is_witness: bool,
     pub(super) disk: SimDisk,
     pub(super) clock: Arc<SimClock>,
     /// How fast its clock goes, millionths.
@@ -85,6 +87,7 @@ impl Place {
         clock.advance_us(random.below(20_000_000));
         Place {
             id: 0,
+            is_witness: false,
             disk: SimDisk::new(random.next_u64()),
             clock,
             // With the microseconds that each look at a clock takes, two of them differ by less than a
@@ -135,15 +138,21 @@ impl Life {
         let mut recovered = open(&disk, &clock, plan, random.next_u64())?;
         recovered.log.set_follower(true);
         recovered.keyspace.set_follower(true);
-        if let (Some(order), Some(group)) = (join, &mut recovered.group) {
-            let joined = group::join(order, &recovered.log, (&mut group.index, &mut group.state));
-            joined.map_err(|error| failed("join", &error))??;
-        }
-        place.id = recovered.group.as_ref().map_or(0, |group| group.state.member());
+        place.id = match &join {
+            Some(Order::Create { .. }) => 1,
+            Some(Order::Join { member, .. }) => *member,
+            _ => recovered.group.as_ref().map_or(0, |group| group.state.member()),
+        };
         let (node, handle, threads) = assemble(place.id, &recovered, &clock, plan, random, canary)?;
         let rest = rest_of(Arc::downgrade(&threads), &clock);
         let shared = node.shared();
-        let placed = group::stand(shared, &mut recovered, disk, (None, rest), canary.of_group());
+        let mut placed =
+            group::stand(shared, &mut recovered, disk, (None, rest), canary.of_group());
+        // As at a server: it runs, and belongs to no cluster, when it is told to join.
+        if let Some(order) = join {
+            let joined = group::join(order, &placed.log, (&mut placed.index, &mut placed.state));
+            joined.map_err(|error| failed("join", &error))??;
+        }
         let (standing, log) = (Arc::clone(&placed.standing), Arc::clone(&placed.log));
         let patience = Duration::from_millis(plan.failover_ms.max(100));
         let postman = Arc::new(Postman { from: place.id, post: Arc::clone(post), patience });
@@ -368,12 +377,13 @@ pub(super) fn create() -> Order {
 }
 
 /// The order that makes a node this member.
-pub(super) fn join(member: u64) -> Order {
-    Order::Join { cluster: CLUSTER, member }
+pub(super) fn join(member: u64, is_witness: bool) -> Order {
+    Order::Join { cluster: CLUSTER, member, is_witness }
 }
 
 /// The order that adds a member.
-pub(super) fn add(member: u64) -> Order {
+pub(super) fn add(member: u64, is_witness: bool) -> Order {
+    let kind = if is_witness { MemberKind::Witness } else { MemberKind::Voter };
     let address = |port: u64| format!("node{member}:{port}");
-    Order::Add { member, address: address(16379), client: address(6379), is_replica: false }
+    Order::Add { member, address: address(16379), client: address(6379), kind }
 }

@@ -68,6 +68,7 @@ impl World {
         self.faults = false;
         self.cut.clear();
         (self.quiet, self.restart, self.quick_us) = (None, None, 0..0);
+        self.strand = None;
         self.note(|| "all is well from now on".to_owned());
         for place in &mut self.places {
             place.disk.heal();
@@ -125,7 +126,14 @@ impl World {
     }
 
     fn judge(&mut self) -> Result<(), String> {
-        let lives = || self.places.iter().filter_map(|place| place.life.as_ref());
+        let with_data = || self.places.iter().filter(|place| !place.is_witness);
+        let lives = || with_data().filter_map(|place| place.life.as_ref());
+        let witness = self.places.iter().find(|place| place.is_witness);
+        if let Some(life) = witness.and_then(|place| place.life.as_ref())
+            && !data_of(&life.keyspace, 0).keys.is_empty()
+        {
+            return Err("the witness has data".to_owned());
+        }
         // As of a time at which nothing is expired: what leaders remove, all have removed.
         let all: Vec<_> = lives().map(|life| data_of(&life.keyspace, 0)).collect();
         if let Some(other) = all.iter().find(|data| **data != all[0]) {

@@ -37,6 +37,20 @@ pub(super) struct Forgetting {
     pub(super) one: usize,
 }
 
+/// One of two members with the data lacks what the other one and the witness commit. Then the witness
+/// restarts from its checkpoint, and the one that has it all is gone for a while.
+#[derive(Clone, Copy)]
+pub(super) struct Stranding {
+    /// When the next thing happens.
+    pub(super) next_us: u64,
+    /// How much of it has happened.
+    pub(super) phase: u8,
+    /// The place of the leader.
+    pub(super) leader: usize,
+    /// The place of the witness.
+    pub(super) witness: usize,
+}
+
 pub(super) struct World {
     pub(super) random: Random,
     pub(super) plan: Plan,
@@ -52,6 +66,8 @@ pub(super) struct World {
     pub(super) quick_us: Range<u64>,
     /// A promise that is about to be forgotten.
     pub(super) restart: Option<Forgetting>,
+    /// What the witness alone will have.
+    pub(super) strand: Option<Stranding>,
     pub(super) now_us: u64,
     pub(super) step: u64,
     pub(super) clients: Vec<Client>,
@@ -69,7 +85,10 @@ impl World {
     pub(super) fn new(seed: u64, canary: ClusterCanary) -> World {
         let mut random = Random::new(seed);
         let plan = Plan::new(&mut random);
-        let places = (0..plan.members).map(|_| Place::new(&mut random)).collect();
+        let mut places: Vec<Place> = (0..plan.members).map(|_| Place::new(&mut random)).collect();
+        if let Some(last) = places.last_mut() {
+            last.is_witness = plan.has_witness;
+        }
         let others = plan.members as u64 / 2 + 1;
         let clients = (0..plan.clients).map(|number| {
             let gate = match number {
@@ -91,6 +110,7 @@ impl World {
             cut_until_us: 0,
             quiet: None,
             restart: None,
+            strand: None,
             quick_us: 0..0,
             now_us: 0,
             step: 0,
@@ -129,7 +149,7 @@ impl World {
 
     /// Nothing else fails before a promise is forgotten and what comes of it.
     pub(super) fn is_calm(&self) -> bool {
-        self.restart.is_some() || self.is_quick()
+        self.restart.is_some() || self.strand.is_some() || self.is_quick()
     }
 
     fn one_step(&mut self) -> Result<(), String> {
@@ -154,6 +174,7 @@ impl World {
             _ => self.operate(),
         }
         self.forget_a_promise();
+        self.strand()?;
         self.go_on_forgetting()?;
         self.look();
         Ok(())
@@ -369,6 +390,12 @@ impl World {
             let is_told = is_read || matches!(outcome, Some(Outcome::Length(_)));
             self.report.quorum_answers += u64::from(is_told && it.gate == Gate::Quorum);
             self.report.follower_reads += u64::from(is_read && is_follower);
+            let voters = self.plan.members as u64;
+            if self.plan.has_witness
+                && matches!(outcome, Some(Outcome::Count(count)) if count >= voters - 1)
+            {
+                return Err(format!("a wait has counted the witness: {}", it.show()));
+            }
             if matches!(outcome, Some(Outcome::Count(count)) if count >= others) {
                 self.report.waits_confirmed += 1;
                 let earlier = &mut self.history[..operation];

@@ -1,0 +1,53 @@
+//! How a replica asks the server that it follows, and how it waits meanwhile.
+
+use super::log_wait::LogWait;
+use ladon_peers::{Client, ClientError, Reply};
+use ladon_record::Lsn;
+use std::io;
+use std::time::Duration;
+
+/// The server that is followed, as far as a replica sees it.
+pub(super) trait Peer {
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    fn send(&mut self, words: &[&[u8]]) -> io::Result<()>;
+
+    /// The answer to the first request that has none.
+    ///
+    /// # Errors
+    /// The connection is gone, or what came is none.
+    fn reply(&mut self) -> Result<Reply, ClientError>;
+
+    /// Waits until this server's own disk has everything up to `lsn`, and asks for that. Returns
+    /// whether it has.
+    fn own_durable(&mut self, lsn: Lsn, most: Duration) -> bool;
+
+    /// Lets time pass.
+    fn rest(&mut self, time: Duration);
+}
+
+/// Over a connection, on a thread that may wait.
+pub(super) struct Connected {
+    pub(super) client: Client,
+    pub(super) own: LogWait,
+}
+
+impl Peer for Connected {
+    fn send(&mut self, words: &[&[u8]]) -> io::Result<()> {
+        self.client.send(words)
+    }
+
+    fn reply(&mut self) -> Result<Reply, ClientError> {
+        self.client.reply()
+    }
+
+    fn own_durable(&mut self, lsn: Lsn, most: Duration) -> bool {
+        self.own.durable(lsn, most)
+    }
+
+    fn rest(&mut self, time: Duration) {
+        std::thread::sleep(time);
+    }
+}
