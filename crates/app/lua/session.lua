@@ -254,8 +254,8 @@ ladon.is_callable = is_callable
 -- Functions with a body of their own, by name: the version of the schema and the function.
 local bodies = {}
 
-local function body_of(name)
-    local version = ladon.schema_version()
+local function body_of(name, version)
+    version = version or ladon.schema_version()
     local kept = bodies[name]
     if kept ~= nil and kept.version == version then
         return kept.func
@@ -277,7 +277,26 @@ local function body_of(name)
 end
 ladon.body_of = body_of
 
+local function call_named(version, name, ...)
+    local func = body_of(name, version)
+    if func ~= nil then
+        return func(...)
+    end
+    local object, has_object
+    func, object, has_object = find(name)
+    if func == nil or not is_callable(func) then
+        box.error(box.error.NO_SUCH_PROC, name)
+    end
+    if has_object then
+        return func(object, ...)
+    end
+    return func(...)
+end
+
 local function run(kind, name, ...)
+    if kind == 'call' then
+        return call_named(nil, name, ...)
+    end
     if kind == 'statement' then
         return ladon.state(name, ...)
     end
@@ -294,31 +313,26 @@ local function run(kind, name, ...)
         end
         return chunk(...)
     end
-    local func = body_of(name)
-    if func ~= nil then
-        return func(...)
-    end
-    local object, has_object
-    func, object, has_object = find(name)
-    if func == nil or not is_callable(func) then
-        box.error(box.error.NO_SUCH_PROC, name)
-    end
-    if has_object then
-        return func(object, ...)
-    end
-    return func(...)
+    error('unknown kind of request: ' .. kind, 0)
 end
 
 ladon.run = run
 
-local function finish(is_ok, ...)
-    if is_ok and ladon.in_transaction() then
+-- What a fiber has of its own: its transaction's part, and its object.
+local transactions, objects = ladon.open_transactions, ladon.fiber_objects
+
+local function finish(fiber, is_ok, ...)
+    if transactions[fiber] ~= nil then
+        local is_left_open = is_ok and ladon.in_transaction()
         ladon.leave_transaction()
-        ladon.end_request()
-        box.error(box.error.FUNCTION_TX_ACTIVE)
+        if is_left_open then
+            ladon.end_request()
+            box.error(box.error.FUNCTION_TX_ACTIVE)
+        end
     end
-    ladon.leave_transaction()
-    ladon.end_request()
+    if objects[fiber] ~= nil then
+        ladon.end_request()
+    end
     if not is_ok then
         local raised = ...
         if type(raised) == 'string' then
@@ -330,10 +344,14 @@ local function finish(is_ok, ...)
     return ...
 end
 
-ladon.registry['ladon.call'] = function(kind, name, ...)
+-- A transaction that has no part here and is left open, is what `serve.rs` looks for.
+ladon.registry['ladon.call'] = function(fiber, version, kind, name, ...)
     -- Definitions may have changed since the last one.
-    if ladon.schema_version() ~= nil then
-        ladon.spaces()
+    if version ~= nil then
+        ladon.spaces(version)
     end
-    return finish(pcall(run, kind, name, ...))
+    if kind == nil then
+        return finish(fiber, pcall(call_named, version, name, ...))
+    end
+    return finish(fiber, pcall(run, kind, name, ...))
 end

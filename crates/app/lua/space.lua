@@ -21,6 +21,11 @@ for name, number in pairs(ITERATORS) do
     box.index[name] = number
 end
 
+-- A key for natives: they take a value that is no table as a key of one part.
+local function is_whole(key)
+    return type(key) == 'table' or is_tuple(key)
+end
+
 local function key_of(key)
     if key == nil then
         return {}
@@ -102,11 +107,10 @@ end
 
 function index_methods.get(index, key)
     check_index(index, 'get')
-    key = key_of(key)
-    if not index.unique or #key ~= #index.parts then
-        if #key ~= #index.parts then
-            box.error(box.error.EXACT_MATCH, #index.parts, #key)
-        end
+    local parts = key == nil and 0 or is_whole(key) and #key or 1
+    if parts ~= #index.parts then
+        box.error(box.error.EXACT_MATCH, #index.parts, parts)
+    elseif not index.unique then
         box.error(box.error.MORE_THAN_ONE_TUPLE)
     end
     return get_natively(index.space_id, index.id, key)
@@ -114,12 +118,20 @@ end
 
 function index_methods.update(index, key, operations)
     check_index(index, 'update')
-    return defined(index.space_id, ladon.update(index.space_id, index.id, key_of(key), operations))
+    local id = index.space_id
+    if id < SPACE_ID_MIN then
+        return defined(id, ladon.update(id, index.id, key, operations))
+    end
+    return ladon.update(id, index.id, key, operations)
 end
 
 function index_methods.delete(index, key)
     check_index(index, 'delete')
-    return defined(index.space_id, ladon.delete(index.space_id, index.id, key_of(key)))
+    local id = index.space_id
+    if id < SPACE_ID_MIN then
+        return defined(id, ladon.delete(id, index.id, key))
+    end
+    return ladon.delete(id, index.id, key)
 end
 
 function index_methods.count(index, key, options)
@@ -219,12 +231,20 @@ local Index = {__index = index_methods}
 
 function space_methods.insert(space, tuple)
     check_space(space, 'insert')
-    return defined(space.id, ladon.put(space.id, tuple, false))
+    local id = space.id
+    if id < SPACE_ID_MIN then
+        return defined(id, ladon.put(id, tuple, false))
+    end
+    return ladon.put(id, tuple, false)
 end
 
 function space_methods.replace(space, tuple)
     check_space(space, 'replace')
-    return defined(space.id, ladon.put(space.id, tuple, true))
+    local id = space.id
+    if id < SPACE_ID_MIN then
+        return defined(id, ladon.put(id, tuple, true))
+    end
+    return ladon.put(id, tuple, true)
 end
 space_methods.put = space_methods.replace
 
@@ -401,8 +421,9 @@ local function reload()
     ladon.triggers_reloaded(spaces)
 end
 
-local function current()
-    if ladon.schema_version() ~= version then
+-- `seen` is the version of the definitions, if the caller knows it.
+local function current(seen)
+    if (seen or ladon.schema_version()) ~= version then
         ladon.as_admin(reload)
     end
     return spaces

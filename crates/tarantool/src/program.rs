@@ -128,9 +128,7 @@ impl Session {
             name: name.to_vec(),
             arguments: arguments.to_vec(),
             user,
-            session: self.client().0,
-            peer: self.peer(),
-            fd: self.fd(),
+            client: Arc::clone(self.info()),
             sync,
             asker,
         }

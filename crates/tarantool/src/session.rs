@@ -168,11 +168,6 @@ impl Session {
         &self.info
     }
 
-    /// The client's address.
-    pub(crate) fn peer(&self) -> String {
-        self.info.addr.to_string()
-    }
-
     /// A session of a program, which runs as a user.
     pub fn of_program(user: u32, node: &Node, info: Arc<ClientInfo>) -> Session {
         let mut session = Session::new([0; 4], info);
@@ -232,11 +227,6 @@ impl Session {
 
     pub(crate) fn salt(&self) -> &[u8; SALT_BYTES] {
         &self.salt
-    }
-
-    /// The number of its socket.
-    pub(crate) fn fd(&self) -> i32 {
-        self.info.fd
     }
 
     /// Its user, and the version of all users and rights by which it has logged in.

@@ -167,10 +167,10 @@ unsafe extern "C-unwind" fn client(state: State) -> c_int {
         let current = context.scheduler.current();
         let clients = context.clients.borrow();
         let Some(client) = clients.get(&current) else { return 0 };
-        lua_pushnumber(state, client.session as f64);
+        lua_pushnumber(state, client.info.id as f64);
         lua_pushnumber(state, f64::from(client.user));
-        push_bytes(state, client.peer.as_bytes());
-        lua_pushnumber(state, f64::from(client.fd));
+        push_bytes(state, client.info.addr.as_bytes());
+        lua_pushnumber(state, f64::from(client.info.fd));
         lua_pushnumber(state, client.sync as f64);
         5
     }
