@@ -167,6 +167,52 @@ function space_methods.alter(space, options)
     box.space._space:update({space.id}, operations)
 end
 
+-- Checks of SQL that hold for every tuple, whoever writes it. They are options of the space.
+local CHECKS = 'sql_checks'
+
+local function change_check(space, name, text)
+    local flags = box.space._space:get({space.id})[6]
+    local checks = flags[CHECKS] or {}
+    checks[name] = text
+    flags[CHECKS] = next(checks) ~= nil and map(checks) or nil
+    box.space._space:update({space.id}, {{'=', 6, map(flags)}})
+end
+
+local check_methods = {}
+local Check = {__index = check_methods}
+
+function check_methods.drop(check)
+    if type(check) ~= 'table' or check.space_id == nil then
+        error('Usage: ck_constraint:drop()', 2)
+    end
+    change_check(box.space[check.space_id], check.name, nil)
+end
+
+function check_methods.enable()
+    box.error(box.error.UNSUPPORTED, 'Ladon', 'ck_constraint:enable()')
+end
+
+-- What is shown of a space's checks.
+function ladon.checks_of(space_id, flags)
+    local shown = {}
+    for name, text in pairs(flags[CHECKS] or {}) do
+        shown[name] = setmetatable(
+            {space_id = space_id, name = name, code = text, is_enabled = true}, Check)
+    end
+    return shown
+end
+
+function space_methods.create_check_constraint(space, name, code)
+    if type(space) ~= 'table' or name == nil or code == nil then
+        error('Usage: space:create_constraint(name, code)', 2)
+    end
+    if space.ck_constraint[name] ~= nil then
+        box.error(box.error.CONSTRAINT_EXISTS, 'Check', name, space.name)
+    end
+    change_check(space, name, code)
+    return box.space[space.id].ck_constraint[name]
+end
+
 function space_methods.truncate(space)
     ladon.as_admin(function()
         box.space._truncate:upsert({space.id, 1}, {{'+', 2, 1}})
@@ -341,10 +387,25 @@ local function make_sequence(space, of, parts)
     return {space.id, found[1], false, field, path or ''}
 end
 
+-- The number of the function that makes an index's keys.
+local function function_of(name)
+    if name == nil then
+        return nil
+    end
+    local id = type(name) == 'number' and name
+    local found = ladon.as_admin(function()
+        return id and box.space._func:get({id}) or not id and box.space._func.index.name:get({name})
+    end)
+    if not found then
+        box.error(box.error.NO_SUCH_FUNCTION, name)
+    end
+    return found[1]
+end
+
 local function index_options(options)
     return map({
         unique = options.unique, distance = options.distance, dimension = options.dimension,
-        hint = options.hint,
+        hint = options.hint, func = function_of(options.func),
     })
 end
 
@@ -353,9 +414,6 @@ function space_methods.create_index(space, name, options)
         usage('name should be a string')
     end
     options = check_options(options, INDEX_OPTIONS)
-    if options.func ~= nil then
-        box.error(box.error.UNSUPPORTED, 'Ladon', 'functional indexes')
-    end
     local found = space.index[name]
     if found ~= nil then
         if options.if_not_exists then

@@ -340,7 +340,7 @@ ladon.space_methods, ladon.index_methods = space_methods, index_methods
 -- All spaces, by number and by name, and the version of the schema that they are of.
 local spaces, version = {}, nil
 
-local SPACES, INDEXES = 281, 289
+local SPACES, INDEXES, FUNCTIONS = 281, 289, 296
 
 local function parts_of(parts)
     local shown = {}
@@ -357,6 +357,13 @@ end
 -- The indexes of each space that programs may hold.
 local known = setmetatable({}, {__mode = 'k'})
 
+-- What is shown of the function that makes an index's keys.
+local function function_of_index(id)
+    local found = select_natively(FUNCTIONS, 0, EQ, 0, 1, {id})[1]
+    local options = found ~= nil and found[16]
+    return {fid = id, is_multikey = options and options.is_multikey or false}
+end
+
 local function fill_indexes(space, tuples)
     for key in pairs(space.index) do
         space.index[key] = nil
@@ -371,6 +378,7 @@ local function fill_indexes(space, tuples)
         index.unique = options.unique ~= false
         index.parts = parts_of(tuple[6])
         index.hint = nil
+        index.func = options.func and function_of_index(options.func)
         space.index[number], space.index[name] = index, index
     end
 end
@@ -411,7 +419,7 @@ local function reload()
         space.temporary = flags.temporary or false
         space.is_local = flags.group_id == 1
         space.is_sync = flags.is_sync or false
-        space.ck_constraint = space.ck_constraint or {}
+        space.ck_constraint = ladon.checks_of(id, flags)
         fill_format(space, tuple[7])
         fill_indexes(space, by_space[id] or {})
         space.enabled = space.index[0] ~= nil

@@ -22,6 +22,7 @@
 
 mod blocking;
 mod context;
+mod functions;
 mod host;
 mod inbox;
 mod interrupt;
@@ -33,6 +34,7 @@ mod stack;
 mod values;
 mod vm;
 
+pub use functions::set_key_functions;
 pub use host::{Caller, Data, Host, Ran, Setting, Stated};
 pub use inbox::{Inbox, REQUESTS_MAX};
 pub use ladon_modules::{LogRecord, set_log};

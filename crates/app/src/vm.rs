@@ -14,7 +14,7 @@ use ladon_kernel::untaken::Counted;
 use mlua::ffi::*;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -159,6 +159,9 @@ impl Vm {
             self.take_requests();
             self.context.blocking.finish(&self.context.scheduler);
             self.end_doomed();
+            if self.inbox.take_end() {
+                self.call_in_fiber(c"ladon.end", None);
+            }
             for fiber in self.context.at_gate.take() {
                 self.context.scheduler.wake(fiber);
             }
@@ -219,23 +222,30 @@ impl Vm {
     /// Ends fibers that wait, if somebody has asked for that: as `fiber.kill` does.
     fn end_doomed(&self) {
         for fiber in self.inbox.take_kills() {
-            let (state, of) = (self.state, &raw const *self.context);
-            let body = Box::new(move || {
-                // SAFETY: As for `start`.
-                unsafe {
-                    let taken = (*of).take_thread(state);
-                    let thread = taken.0;
-                    lua_getfield(thread, LUA_REGISTRYINDEX, c"ladon.kill".as_ptr());
-                    lua_pushnumber(thread, fiber as f64);
-                    // There may be no such fiber any more.
-                    lua_pcall(thread, 1, 0, 0);
-                    (*of).leave_seat();
-                    (*of).give_thread(taken);
-                }
-            });
-            // Without room for it, there is nothing to be done.
-            let _ = self.context.scheduler.start(body);
+            self.call_in_fiber(c"ladon.kill", Some(fiber as f64));
         }
+    }
+
+    /// Calls a function of the registry in a fiber of its own.
+    fn call_in_fiber(&self, name: &'static CStr, argument: Option<f64>) {
+        let (state, of) = (self.state, &raw const *self.context);
+        let body = Box::new(move || {
+            // SAFETY: As for `start_server`.
+            unsafe {
+                let taken = (*of).take_thread(state);
+                let thread = taken.0;
+                lua_getfield(thread, LUA_REGISTRYINDEX, name.as_ptr());
+                if let Some(argument) = argument {
+                    lua_pushnumber(thread, argument);
+                }
+                // What it is about may be gone.
+                lua_pcall(thread, c_int::from(argument.is_some()), 0, 0);
+                (*of).leave_seat();
+                (*of).give_thread(taken);
+            }
+        });
+        // Without room for it, there is nothing to be done.
+        let _ = self.context.scheduler.start(body);
     }
 
     /// Serves the requests that have come, and whose connections have room for answers.

@@ -181,7 +181,12 @@ impl Scheduler {
     /// Without fibers; there may be `max`.
     pub fn new(max: usize) -> Scheduler {
         let fibers = Fibers { next: FIRST, ..Fibers::default() };
-        Scheduler { fibers: RefCell::new(fibers), current: Cell::new(0), max, running: Arc::default() }
+        Scheduler {
+            fibers: RefCell::new(fibers),
+            current: Cell::new(0),
+            max,
+            running: Arc::default(),
+        }
     }
 
     /// What other threads may see of it.

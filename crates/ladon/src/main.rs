@@ -33,6 +33,7 @@ use exit::Exit;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    ladon_app::set_key_functions();
     let matches = match cli::command().try_get_matches() {
         Ok(matches) => matches,
         Err(error) => {

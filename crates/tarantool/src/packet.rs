@@ -42,7 +42,10 @@ impl<'a> Packet<'a> {
     #[inline(always)]
     pub fn of(stream_id: u64, request: Request<'a>) -> Packet<'a> {
         let request_type = request.request_type();
-        Packet(Decoded::Request(Header { request_type, stream_id, ..Header::default() }, Ok(request)))
+        Packet(Decoded::Request(
+            Header { request_type, stream_id, ..Header::default() },
+            Ok(request),
+        ))
     }
 
     /// Whether it belongs to a stream, whose replies keep the order of its requests. What is no
