@@ -675,9 +675,14 @@ local function object_id(kind, name)
     return found[1]
 end
 
-local function grantee_of(name, kind)
-    local found = type(name) == 'number' and box.space._user:get({name})
-        or box.space._user.index.name:get({name})
+local function grantee_of(name, kind, users)
+    users = users or box.space._user
+    local found
+    if type(name) == 'number' then
+        found = users:get({name})
+    else
+        found = users.index.name:get({name})
+    end
     if found == nil or found[4] ~= kind then
         box.error(box.error[NOT_FOUND[kind]], name)
     end
@@ -735,7 +740,7 @@ end
 
 local function info_of(id)
     local shown = {}
-    for _, tuple in ipairs(box.space._priv:select({id})) do
+    for _, tuple in ipairs(box.space._vpriv:select({id})) do
         local names = {}
         for _, name in ipairs(PRIVILEGE_ORDER) do
             if bit.band(tuple[5], PRIVILEGES[name]) ~= 0 then
@@ -744,7 +749,9 @@ local function info_of(id)
         end
         local kind, object = tuple[3], tuple[4]
         local space = OBJECT_SPACES[kind]
-        local found = space and object ~= '' and box.space[space]:get({object})
+        local found = space and object ~= '' and ladon.as_admin(function()
+            return box.space[space]:get({object})
+        end)
         shown[#shown + 1] = {table.concat(names, ','), kind, found and found[3] or ''}
     end
     return shown
@@ -833,7 +840,7 @@ function box.schema.user.disable(name)
 end
 
 function box.schema.user.info(name)
-    return info_of(name and grantee_of(name, 'user') or ladon.user())
+    return info_of(name and grantee_of(name, 'user', box.space._vuser) or ladon.user())
 end
 
 function box.schema.role.create(name, options)

@@ -94,8 +94,7 @@ for event, list in pairs(triggers) do
     end
 end
 
-local function call_triggers(event, ...)
-    local list = triggers[event]
+local function call_triggers(event, list, ...)
     local is_done, why = true, nil
     for at = #list, 1, -1 do
         is_done, why = pcall(list[at], ...)
@@ -137,9 +136,12 @@ function ladon.denied(message)
     is_telling = false
 end
 
+-- The users that the program's fibers have become, until they become another one.
+local own_users = setmetatable({}, {__mode = 'k'})
+
 function session.uid()
     local _, user = ladon.client()
-    return user or ADMIN
+    return user or own_users[ladon.fiber_self()] or ADMIN
 end
 
 function session.euid()
@@ -180,6 +182,7 @@ function session.su(name, func, ...)
         if before == ADMIN and not ladon.client() then
             were_admin[require('fiber').self()] = true
         end
+        own_users[ladon.fiber_self()] = id
         return
     end
     return finish_as(before, pcall(func, ...))
@@ -304,7 +307,8 @@ local function run(kind, name, ...)
         return ladon.denied(name)
     end
     if triggers[kind] ~= nil then
-        return call_triggers(kind, ...)
+        -- Once more at the end of what the client had asked for.
+        return call_triggers(kind, name ~= 'again' and triggers[kind] or {}, ...)
     end
     if kind == 'eval' then
         local chunk, why = loadstring(name, '=eval')

@@ -110,6 +110,7 @@ impl Data for ProgramData {
             return Ran::Again { after_ms: AGAIN_MS };
         }
         let mut session = self.take_session(user);
+        session.log_in_anew(&self.node);
         if in_transaction {
             session.take_over(fiber, self.sessions.values_mut().map(|other| &mut **other));
         }
