@@ -3,7 +3,7 @@
 //! ```text
 //!   other threads ── Request ──> Inbox ──> a fiber calls the function ──> Answer
 //!                                             │ box.space.x:get(1)
-//!                                             └──> a packet of IPROTO ──> Data (the server)
+//!                                             └──> a request of IPROTO ──> Data (the server)
 //! ```
 //!
 //! [`Vm`] runs one program on one thread: `init.lua`, its fibers, and what clients call. Everything
