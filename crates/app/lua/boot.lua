@@ -44,6 +44,9 @@ function ladon.module(name, load)
     package.preload[name] = load
 end
 
+-- What fibers have of their own, by number: their transactions' parts, and their objects.
+ladon.open_transactions, ladon.fiber_objects = {}, {}
+
 box = {NULL = null}
 
 -- `pairs` and `ipairs` ask for `__pairs` and `__ipairs`, as Tarantool's LuaJIT does. Of cdata,

@@ -195,8 +195,6 @@ local function absent(name)
     end
 end
 
-ladon.space_methods.create_check_constraint = absent('space:create_check_constraint')
-
 -- SQL.
 local DATA, METADATA, SQL_INFO = 0x30, 0x32, 0x42
 local BIND_METADATA, BIND_COUNT, STMT_ID = 0x33, 0x34, 0x43
@@ -388,6 +386,52 @@ local function wait_until(is_read_only, timeout)
     end
 end
 
+-- Functions that are called before the process ends, from the last one on; together they may take so
+-- long.
+local at_end, is_ending = {}, false
+local END_TIMEOUT_S = 3
+
+local function on_shutdown(new, old)
+    local shown = ladon.triggers_called(at_end, new, old)
+    ladon.want('end', #at_end > 0)
+    return shown
+end
+
+local function call_at_end(code)
+    ladon.background('on_shutdown_timeout', function()
+        ladon.fiber.sleep(END_TIMEOUT_S)
+        ladon.log(2, 'functions of box.ctl.on_shutdown take too long')
+        ladon.exit(code)
+    end)
+    for at = #at_end, 1, -1 do
+        local is_done, why = pcall(at_end[at])
+        if not is_done then
+            ladon.log(2, tostring(why))
+            break
+        end
+    end
+    io.stdout:flush()
+    ladon.exit(code)
+end
+
+-- Ends the process once those functions have run. The fiber that asks for it does not go on.
+local function finish(code)
+    if #at_end == 0 then
+        ladon.exit(code)
+    end
+    if not is_ending then
+        is_ending = true
+        ladon.background('on_shutdown', call_at_end, code)
+    end
+    while true do
+        ladon.wait()
+    end
+end
+
+ladon.registry['ladon.end'] = function()
+    finish(0)
+end
+
 box.ctl = {
     wait_rw = function(timeout)
         wait_until(false, timeout)
@@ -395,7 +439,7 @@ box.ctl = {
     wait_ro = function(timeout)
         wait_until(true, timeout)
     end,
-    on_shutdown = absent('box.ctl.on_shutdown'),
+    on_shutdown = on_shutdown,
     on_schema_init = absent('box.ctl.on_schema_init'),
     promote = absent('box.ctl.promote'),
 }
@@ -412,7 +456,7 @@ function os.exit(code)
         code = 1
     end
     io.stdout:flush()
-    ladon.exit(code)
+    finish(code)
 end
 
 _TARANTOOL = require('tarantool').version

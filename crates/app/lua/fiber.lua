@@ -6,7 +6,7 @@ local CLOCK_REALTIME, CLOCK_MONOTONIC = 0, 1
 
 local fiber = {}
 -- Fibers that are not over, by number.
-local alive = {}
+local alive = ladon.fiber_objects
 
 local methods = {}
 local Fiber = {

@@ -200,6 +200,52 @@ function space_methods.alter(space, options)
     box.space._space:update({space.id}, operations)
 end
 
+-- Checks of SQL that hold for every tuple, whoever writes it. They are options of the space.
+local CHECKS = 'sql_checks'
+
+local function change_check(space, name, text)
+    local flags = box.space._space:get({space.id})[6]
+    local checks = flags[CHECKS] or {}
+    checks[name] = text
+    flags[CHECKS] = next(checks) ~= nil and map(checks) or nil
+    box.space._space:update({space.id}, {{'=', 6, map(flags)}})
+end
+
+local check_methods = {}
+local Check = {__index = check_methods}
+
+function check_methods.drop(check)
+    if type(check) ~= 'table' or check.space_id == nil then
+        error('Usage: ck_constraint:drop()', 2)
+    end
+    change_check(box.space[check.space_id], check.name, nil)
+end
+
+function check_methods.enable()
+    box.error(box.error.UNSUPPORTED, 'Ladon', 'ck_constraint:enable()')
+end
+
+-- What is shown of a space's checks.
+function ladon.checks_of(space_id, flags)
+    local shown = {}
+    for name, text in pairs(flags[CHECKS] or {}) do
+        shown[name] = setmetatable(
+            {space_id = space_id, name = name, code = text, is_enabled = true}, Check)
+    end
+    return shown
+end
+
+function space_methods.create_check_constraint(space, name, code)
+    if type(space) ~= 'table' or name == nil or code == nil then
+        error('Usage: space:create_constraint(name, code)', 2)
+    end
+    if space.ck_constraint[name] ~= nil then
+        box.error(box.error.CONSTRAINT_EXISTS, 'Check', name, space.name)
+    end
+    change_check(space, name, code)
+    return box.space[space.id].ck_constraint[name]
+end
+
 function space_methods.truncate(space)
     ladon.as_admin(function()
         box.space._truncate:upsert({space.id, 1}, {{'+', 2, 1}})
@@ -374,10 +420,25 @@ local function make_sequence(space, of, parts)
     return {space.id, found[1], false, field, path or ''}
 end
 
+-- The number of the function that makes an index's keys.
+local function function_of(name)
+    if name == nil then
+        return nil
+    end
+    local id = type(name) == 'number' and name
+    local found = ladon.as_admin(function()
+        return id and box.space._func:get({id}) or not id and box.space._func.index.name:get({name})
+    end)
+    if not found then
+        box.error(box.error.NO_SUCH_FUNCTION, name)
+    end
+    return found[1]
+end
+
 local function index_options(options)
     return map({
         unique = options.unique, distance = options.distance, dimension = options.dimension,
-        hint = options.hint,
+        hint = options.hint, func = function_of(options.func),
     })
 end
 
@@ -386,9 +447,6 @@ function space_methods.create_index(space, name, options)
         usage('name should be a string')
     end
     options = check_options(options, INDEX_OPTIONS)
-    if options.func ~= nil then
-        box.error(box.error.UNSUPPORTED, 'Ladon', 'functional indexes')
-    end
     local found = space.index[name]
     if found ~= nil then
         if options.if_not_exists then
@@ -650,9 +708,14 @@ local function object_id(kind, name)
     return found[1]
 end
 
-local function grantee_of(name, kind)
-    local found = type(name) == 'number' and box.space._user:get({name})
-        or box.space._user.index.name:get({name})
+local function grantee_of(name, kind, users)
+    users = users or box.space._user
+    local found
+    if type(name) == 'number' then
+        found = users:get({name})
+    else
+        found = users.index.name:get({name})
+    end
     if found == nil or found[4] ~= kind then
         box.error(box.error[NOT_FOUND[kind]], name)
     end
@@ -710,7 +773,7 @@ end
 
 local function info_of(id)
     local shown = {}
-    for _, tuple in ipairs(box.space._priv:select({id})) do
+    for _, tuple in ipairs(box.space._vpriv:select({id})) do
         local names = {}
         for _, name in ipairs(PRIVILEGE_ORDER) do
             if bit.band(tuple[5], PRIVILEGES[name]) ~= 0 then
@@ -719,7 +782,9 @@ local function info_of(id)
         end
         local kind, object = tuple[3], tuple[4]
         local space = OBJECT_SPACES[kind]
-        local found = space and object ~= '' and box.space[space]:get({object})
+        local found = space and object ~= '' and ladon.as_admin(function()
+            return box.space[space]:get({object})
+        end)
         shown[#shown + 1] = {table.concat(names, ','), kind, found and found[3] or ''}
     end
     return shown
@@ -808,7 +873,7 @@ function box.schema.user.disable(name)
 end
 
 function box.schema.user.info(name)
-    return info_of(name and grantee_of(name, 'user') or ladon.user())
+    return info_of(name and grantee_of(name, 'user', box.space._vuser) or ladon.user())
 end
 
 function box.schema.role.create(name, options)

@@ -94,8 +94,7 @@ for event, list in pairs(triggers) do
     end
 end
 
-local function call_triggers(event, ...)
-    local list = triggers[event]
+local function call_triggers(event, list, ...)
     local is_done, why = true, nil
     for at = #list, 1, -1 do
         is_done, why = pcall(list[at], ...)
@@ -137,9 +136,12 @@ function ladon.denied(message)
     is_telling = false
 end
 
+-- The users that the program's fibers have become, until they become another one.
+local own_users = setmetatable({}, {__mode = 'k'})
+
 function session.uid()
     local _, user = ladon.client()
-    return user or ADMIN
+    return user or own_users[ladon.fiber_self()] or ADMIN
 end
 
 function session.euid()
@@ -180,6 +182,7 @@ function session.su(name, func, ...)
         if before == ADMIN and not ladon.client() then
             were_admin[require('fiber').self()] = true
         end
+        own_users[ladon.fiber_self()] = id
         return
     end
     return finish_as(before, pcall(func, ...))
@@ -254,8 +257,8 @@ ladon.is_callable = is_callable
 -- Functions with a body of their own, by name: the version of the schema and the function.
 local bodies = {}
 
-local function body_of(name)
-    local version = ladon.schema_version()
+local function body_of(name, version)
+    version = version or ladon.schema_version()
     local kept = bodies[name]
     if kept ~= nil and kept.version == version then
         return kept.func
@@ -277,24 +280,8 @@ local function body_of(name)
 end
 ladon.body_of = body_of
 
-local function run(kind, name, ...)
-    if kind == 'statement' then
-        return ladon.state(name, ...)
-    end
-    if kind == 'denied' then
-        return ladon.denied(name)
-    end
-    if triggers[kind] ~= nil then
-        return call_triggers(kind, ...)
-    end
-    if kind == 'eval' then
-        local chunk, why = loadstring(name, '=eval')
-        if chunk == nil then
-            error(why, 0)
-        end
-        return chunk(...)
-    end
-    local func = body_of(name)
+local function call_named(version, name, ...)
+    local func = body_of(name, version)
     if func ~= nil then
         return func(...)
     end
@@ -309,16 +296,47 @@ local function run(kind, name, ...)
     return func(...)
 end
 
+local function run(kind, name, ...)
+    if kind == 'call' then
+        return call_named(nil, name, ...)
+    end
+    if kind == 'statement' then
+        return ladon.state(name, ...)
+    end
+    if kind == 'denied' then
+        return ladon.denied(name)
+    end
+    if triggers[kind] ~= nil then
+        -- Once more at the end of what the client had asked for.
+        return call_triggers(kind, name ~= 'again' and triggers[kind] or {}, ...)
+    end
+    if kind == 'eval' then
+        local chunk, why = loadstring(name, '=eval')
+        if chunk == nil then
+            error(why, 0)
+        end
+        return chunk(...)
+    end
+    error('unknown kind of request: ' .. kind, 0)
+end
+
 ladon.run = run
 
-local function finish(is_ok, ...)
-    if is_ok and ladon.in_transaction() then
+-- What a fiber has of its own: its transaction's part, and its object.
+local transactions, objects = ladon.open_transactions, ladon.fiber_objects
+
+local function finish(fiber, is_ok, ...)
+    if transactions[fiber] ~= nil then
+        local is_left_open = is_ok and ladon.in_transaction()
         ladon.leave_transaction()
-        ladon.end_request()
-        box.error(box.error.FUNCTION_TX_ACTIVE)
+        if is_left_open then
+            ladon.end_request()
+            box.error(box.error.FUNCTION_TX_ACTIVE)
+        end
     end
-    ladon.leave_transaction()
-    ladon.end_request()
+    if objects[fiber] ~= nil then
+        ladon.end_request()
+    end
     if not is_ok then
         local raised = ...
         if type(raised) == 'string' then
@@ -330,10 +348,14 @@ local function finish(is_ok, ...)
     return ...
 end
 
-ladon.registry['ladon.call'] = function(kind, name, ...)
+-- A transaction that has no part here and is left open, is what `serve.rs` looks for.
+ladon.registry['ladon.call'] = function(fiber, version, kind, name, ...)
     -- Definitions may have changed since the last one.
-    if ladon.schema_version() ~= nil then
-        ladon.spaces()
+    if version ~= nil then
+        ladon.spaces(version)
     end
-    return finish(pcall(run, kind, name, ...))
+    if kind == nil then
+        return finish(fiber, pcall(call_named, version, name, ...))
+    end
+    return finish(fiber, pcall(run, kind, name, ...))
 end

@@ -21,6 +21,11 @@ for name, number in pairs(ITERATORS) do
     box.index[name] = number
 end
 
+-- A key for natives: they take a value that is no table as a key of one part.
+local function is_whole(key)
+    return type(key) == 'table' or is_tuple(key)
+end
+
 local function key_of(key)
     if key == nil then
         return {}
@@ -102,11 +107,10 @@ end
 
 function index_methods.get(index, key)
     check_index(index, 'get')
-    key = key_of(key)
-    if not index.unique or #key ~= #index.parts then
-        if #key ~= #index.parts then
-            box.error(box.error.EXACT_MATCH, #index.parts, #key)
-        end
+    local parts = key == nil and 0 or is_whole(key) and #key or 1
+    if parts ~= #index.parts then
+        box.error(box.error.EXACT_MATCH, #index.parts, parts)
+    elseif not index.unique then
         box.error(box.error.MORE_THAN_ONE_TUPLE)
     end
     return get_natively(index.space_id, index.id, key)
@@ -114,12 +118,20 @@ end
 
 function index_methods.update(index, key, operations)
     check_index(index, 'update')
-    return defined(index.space_id, ladon.update(index.space_id, index.id, key_of(key), operations))
+    local id = index.space_id
+    if id < SPACE_ID_MIN then
+        return defined(id, ladon.update(id, index.id, key, operations))
+    end
+    return ladon.update(id, index.id, key, operations)
 end
 
 function index_methods.delete(index, key)
     check_index(index, 'delete')
-    return defined(index.space_id, ladon.delete(index.space_id, index.id, key_of(key)))
+    local id = index.space_id
+    if id < SPACE_ID_MIN then
+        return defined(id, ladon.delete(id, index.id, key))
+    end
+    return ladon.delete(id, index.id, key)
 end
 
 function index_methods.count(index, key, options)
@@ -219,12 +231,20 @@ local Index = {__index = index_methods}
 
 function space_methods.insert(space, tuple)
     check_space(space, 'insert')
-    return defined(space.id, ladon.put(space.id, tuple, false))
+    local id = space.id
+    if id < SPACE_ID_MIN then
+        return defined(id, ladon.put(id, tuple, false))
+    end
+    return ladon.put(id, tuple, false)
 end
 
 function space_methods.replace(space, tuple)
     check_space(space, 'replace')
-    return defined(space.id, ladon.put(space.id, tuple, true))
+    local id = space.id
+    if id < SPACE_ID_MIN then
+        return defined(id, ladon.put(id, tuple, true))
+    end
+    return ladon.put(id, tuple, true)
 end
 space_methods.put = space_methods.replace
 
@@ -320,7 +340,7 @@ ladon.space_methods, ladon.index_methods = space_methods, index_methods
 -- All spaces, by number and by name, and the version of the schema that they are of.
 local spaces, version = {}, nil
 
-local SPACES, INDEXES = 281, 289
+local SPACES, INDEXES, FUNCTIONS = 281, 289, 296
 
 local function parts_of(parts)
     local shown = {}
@@ -337,6 +357,13 @@ end
 -- The indexes of each space that programs may hold.
 local known = setmetatable({}, {__mode = 'k'})
 
+-- What is shown of the function that makes an index's keys.
+local function function_of_index(id)
+    local found = select_natively(FUNCTIONS, 0, EQ, 0, 1, {id})[1]
+    local options = found ~= nil and found[16]
+    return {fid = id, is_multikey = options and options.is_multikey or false}
+end
+
 local function fill_indexes(space, tuples)
     for key in pairs(space.index) do
         space.index[key] = nil
@@ -351,6 +378,7 @@ local function fill_indexes(space, tuples)
         index.unique = options.unique ~= false
         index.parts = parts_of(tuple[6])
         index.hint = nil
+        index.func = options.func and function_of_index(options.func)
         space.index[number], space.index[name] = index, index
     end
 end
@@ -391,7 +419,7 @@ local function reload()
         space.temporary = flags.temporary or false
         space.is_local = flags.group_id == 1
         space.is_sync = flags.is_sync or false
-        space.ck_constraint = space.ck_constraint or {}
+        space.ck_constraint = ladon.checks_of(id, flags)
         fill_format(space, tuple[7])
         fill_indexes(space, by_space[id] or {})
         space.enabled = space.index[0] ~= nil
@@ -401,8 +429,9 @@ local function reload()
     ladon.triggers_reloaded(spaces)
 end
 
-local function current()
-    if ladon.schema_version() ~= version then
+-- `seen` is the version of the definitions, if the caller knows it.
+local function current(seen)
+    if (seen or ladon.schema_version()) ~= version then
         ladon.as_admin(reload)
     end
     return spaces

@@ -3,7 +3,7 @@
 local ladon = ...
 
 -- By fiber: the savepoints and triggers of its transaction.
-local open = {}
+local open = ladon.open_transactions
 -- Counts transactions: a savepoint is one of its own.
 local count = 0
 

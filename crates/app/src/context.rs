@@ -8,8 +8,9 @@ use crate::poller::Poller;
 use crate::stack::State;
 use crate::values::Types;
 use ladon_fibers::{FiberId, FiberMap, Scheduler};
-use ladon_iproto::client::{Reply, write_request};
+use ladon_iproto::client::Reply;
 use ladon_iproto::request::Request;
+use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::program::{Asker, Failed};
 use mlua::ffi::*;
 use std::cell::{Cell, RefCell};
@@ -33,12 +34,8 @@ pub(crate) struct Seat {
 /// Whose request a fiber serves.
 #[derive(Clone)]
 pub(crate) struct Client {
-    /// The session's number.
-    pub(crate) session: u64,
+    pub(crate) info: Arc<ClientInfo>,
     pub(crate) user: u32,
-    pub(crate) peer: String,
-    /// The number of its socket.
-    pub(crate) fd: i32,
     /// The number that it has given the request.
     pub(crate) sync: u64,
     /// Where answers go, and what comes before.
@@ -60,7 +57,9 @@ pub(crate) struct Context {
     pub(crate) blocking: Blocking,
     pub(crate) data: RefCell<Option<Box<dyn Data>>>,
     pub(crate) host: RefCell<Box<dyn Host>>,
-    pub(crate) seats: RefCell<FiberMap<Seat>>,
+    /// The parts of fibers, but that of the one that asked last, which is in front of them.
+    seats: RefCell<FiberMap<Seat>>,
+    last_seat: Cell<(FiberId, Seat)>,
     /// The clients whose requests are being served, by fiber.
     pub(crate) clients: RefCell<FiberMap<Client>>,
     pub(crate) inbox: Arc<Inbox>,
@@ -74,6 +73,9 @@ pub(crate) struct Context {
     /// How the program ends, once it does.
     pub(crate) exit: Cell<Option<i32>>,
 }
+
+/// No fiber has this number.
+const NOBODY: FiberId = FiberId::MAX;
 
 /// Buffers that are kept, and the longest of them.
 const BUFFERS_MAX: usize = 64;
@@ -97,6 +99,7 @@ impl Context {
             data: RefCell::default(),
             host: RefCell::new(host),
             seats: RefCell::default(),
+            last_seat: Cell::new((NOBODY, NEW_SEAT)),
             clients: RefCell::default(),
             at_gate: RefCell::default(),
             threads: RefCell::default(),
@@ -155,15 +158,26 @@ impl Context {
         let mut threads = self.threads.borrow_mut();
         // SAFETY: As promised.
         unsafe {
-            lua_settop(thread, 0);
-            // Its globals may have been exchanged.
-            lua_getfield(thread, LUA_REGISTRYINDEX, c"ladon.globals".as_ptr());
-            lua_replace(thread, LUA_GLOBALSINDEX);
+            self.renew_thread(thread);
             if threads.len() < THREADS_MAX {
                 threads.push((thread, number));
             } else {
                 luaL_unref(thread, LUA_REGISTRYINDEX, number);
             }
+        }
+    }
+
+    /// Makes a Lua thread as new, on which nothing runs.
+    ///
+    /// # Safety
+    /// As for [`crate::stack`].
+    pub(crate) unsafe fn renew_thread(&self, thread: State) {
+        // SAFETY: As promised.
+        unsafe {
+            lua_settop(thread, 0);
+            // Its globals may have been exchanged.
+            lua_getfield(thread, LUA_REGISTRYINDEX, c"ladon.globals".as_ptr());
+            lua_replace(thread, LUA_GLOBALSINDEX);
         }
     }
 
@@ -184,26 +198,41 @@ impl Context {
     }
 
     /// The running fiber's part.
+    #[inline]
     pub(crate) fn seat(&self) -> Seat {
         let current = self.scheduler.current();
-        self.seats.borrow().get(&current).copied().unwrap_or(NEW_SEAT)
+        let (last, seat) = self.last_seat.get();
+        if last == current { seat } else { self.take_seat(current) }
+    }
+
+    /// The part of a fiber, which is in front of the others' from now on.
+    #[cold]
+    fn take_seat(&self, fiber: FiberId) -> Seat {
+        let mut seats = self.seats.borrow_mut();
+        let (last, seat) = self.last_seat.get();
+        if last != NOBODY {
+            seats.insert(last, seat);
+        }
+        let seat = seats.remove(&fiber).unwrap_or(NEW_SEAT);
+        self.last_seat.set((fiber, seat));
+        seat
     }
 
     pub(crate) fn change_seat(&self, change: impl FnOnce(&mut Seat)) {
-        let current = self.scheduler.current();
-        change(self.seats.borrow_mut().entry(current).or_insert(NEW_SEAT));
+        let mut seat = self.seat();
+        change(&mut seat);
+        self.last_seat.set((self.scheduler.current(), seat));
     }
 
     /// The running fiber is over: its transaction, if it has one, is taken back.
     pub(crate) fn leave_seat(&self) {
-        let current = self.scheduler.current();
         if self.seat().in_transaction {
             let mut reply = self.take_buffer();
             // What was never committed has no error to tell.
             let _ = self.request(&Request::Rollback, &mut reply);
             self.give_buffer(reply);
         }
-        self.seats.borrow_mut().remove(&current);
+        self.last_seat.set((NOBODY, NEW_SEAT));
     }
 
     /// Waits until what the running fiber has seen and written may be shown to the world.
@@ -222,26 +251,19 @@ impl Context {
         }
     }
 
-    /// Runs a request and waits, if it must, until it is answered. `reply` has the packet then,
-    /// without its length. In a transaction, it is one of its stream.
+    /// Runs a request and waits, if it must, until it is answered. `reply` has the packet then, with
+    /// its length in front. In a transaction, it is one of its stream.
     ///
     /// # Errors
     /// There is no data yet.
     pub(crate) fn request(&self, request: &Request<'_>, reply: &mut Vec<u8>) -> Result<(), Failed> {
-        let seat = self.seat();
-        let is_about_stream = matches!(request, Request::Begin(_));
-        let stream = match seat.in_transaction || is_about_stream {
-            true => self.scheduler.current(),
-            false => 0,
-        };
-        let Seat { user, calls_triggers, .. } = seat;
+        let Seat { user, calls_triggers, in_transaction, .. } = self.seat();
+        let in_transaction = in_transaction || matches!(request, Request::Begin(_));
         let caller = Caller { fiber: self.scheduler.current(), user, calls_triggers };
-        let mut packet = self.take_buffer();
-        write_request(&mut packet, 0, stream, request);
         let depends = loop {
             reply.clear();
             let ran = match &mut *self.data.borrow_mut() {
-                Some(data) => data.run(caller, &packet, reply),
+                Some(data) => data.run(caller, in_transaction, request, reply),
                 None => return Err(not_configured()),
             };
             match ran {
@@ -252,9 +274,6 @@ impl Context {
                 }
             }
         };
-        self.give_buffer(packet);
-        // The length.
-        reply.drain(..5.min(reply.len()));
         self.change_seat(|seat| seat.depends = seat.depends.max(depends));
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! What the machine asks of the server that it lives in.
 
+use ladon_iproto::Request;
 use ladon_kernel::program::Failed;
 use std::sync::Arc;
 
-/// How a packet ran.
+/// How a request ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ran {
     /// Its reply was appended. It may be shown when the log has come as far as this position.
@@ -43,10 +44,16 @@ pub struct Stated {
 
 /// The data, as a program reaches it.
 pub trait Data {
-    /// Runs one packet of IPROTO, with its length in front, for a fiber, by the rights of a user
-    /// (Tarantool's number: 0 guest, 1 admin), and appends the reply. A packet that runs again is
-    /// the fiber's next one.
-    fn run(&mut self, caller: Caller, packet: &[u8], reply: &mut Vec<u8>) -> Ran;
+    /// Runs a request for a fiber, by the rights of a user (Tarantool's number: 0 guest, 1 admin), and
+    /// appends the reply, a packet of IPROTO with its length in front. In a transaction, it is one of
+    /// the stream that has the fiber's number. A request that runs again is the fiber's next one.
+    fn run(
+        &mut self,
+        caller: Caller,
+        in_transaction: bool,
+        request: &Request<'_>,
+        reply: &mut Vec<u8>,
+    ) -> Ran;
 
     /// Whether functions of the program are called when tuples of a space change. Nobody else changes
     /// them then.

@@ -7,7 +7,7 @@ use ladon_kernel::program::{Kind, Program, Request};
 use mio::{Poll, Waker};
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -20,6 +20,9 @@ pub struct Inbox {
     waker: Waker,
     /// Bits of what it wants to be told of.
     wanted: AtomicU8,
+    /// It has something to do before the process ends, and has been asked to end.
+    ends_itself: AtomicBool,
+    is_to_end: AtomicBool,
     /// The fiber that is to end and does not wait; 0 for none.
     doomed: AtomicU64,
     /// What the machine's scheduler shows, and its thread.
@@ -112,11 +115,33 @@ impl Inbox {
             state: Mutex::default(),
             waker,
             wanted,
+            ends_itself: AtomicBool::new(false),
+            is_to_end: AtomicBool::new(false),
             doomed: AtomicU64::new(0),
             machine: OnceLock::new(),
             looked: Mutex::new(None),
             poll: Mutex::new(Some(poll)),
         })
+    }
+
+    /// Asks the program to end. Returns `false` if it has nothing to do before that.
+    pub fn ask_to_end(&self) -> bool {
+        if !self.ends_itself.load(Relaxed) {
+            return false;
+        }
+        self.is_to_end.store(true, Relaxed);
+        self.wake();
+        true
+    }
+
+    /// Whether the program was asked to end, once.
+    pub(crate) fn take_end(&self) -> bool {
+        self.is_to_end.swap(false, Relaxed)
+    }
+
+    /// Whether it has something to do before the process ends.
+    pub(crate) fn want_end(&self, wants: bool) {
+        self.ends_itself.store(wants, Relaxed);
     }
 
     /// Whether it wants to be told of this from now on.

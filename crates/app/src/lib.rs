@@ -3,7 +3,7 @@
 //! ```text
 //!   other threads ── Request ──> Inbox ──> a fiber calls the function ──> Answer
 //!                                             │ box.space.x:get(1)
-//!                                             └──> a packet of IPROTO ──> Data (the server)
+//!                                             └──> a request of IPROTO ──> Data (the server)
 //! ```
 //!
 //! [`Vm`] runs one program on one thread: `init.lua`, its fibers, and what clients call. Everything
@@ -22,6 +22,7 @@
 
 mod blocking;
 mod context;
+mod functions;
 mod host;
 mod inbox;
 mod interrupt;
@@ -34,6 +35,7 @@ mod syntax;
 mod values;
 mod vm;
 
+pub use functions::set_key_functions;
 pub use host::{Caller, Data, Host, Ran, Setting, Stated, Terminal};
 pub use inbox::{Inbox, REQUESTS_MAX};
 pub use ladon_modules::{LogRecord, TARANTOOL_VERSION, set_log};

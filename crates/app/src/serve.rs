@@ -9,16 +9,46 @@ use ladon_msgpack::{read_array, take, write};
 use mlua::ffi::*;
 use std::ffi::c_int;
 
+/// Registry's numbers of what a request begins with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Entry {
+    /// [`enter`],
+    enter: c_int,
+    /// and `ladon.call`.
+    call: c_int,
+}
+
+impl Entry {
+    /// Of a state that has run its own files.
+    ///
+    /// # Safety
+    /// As for [`crate::stack`].
+    pub(crate) unsafe fn of(state: State) -> Entry {
+        // SAFETY: As promised.
+        unsafe {
+            lua_pushcclosure(state, enter, 0);
+            let enter = luaL_ref(state, LUA_REGISTRYINDEX);
+            lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.call".as_ptr());
+            Entry { enter, call: luaL_ref(state, LUA_REGISTRYINDEX) }
+        }
+    }
+}
+
 /// Runs a request on a Lua thread of its own, in the running fiber.
 ///
 /// # Safety
 /// As for [`crate::stack`]; `main` is the context's state, and nothing else runs on `thread`.
-pub(crate) unsafe fn serve(context: &Context, thread: State, request: &Request) -> Answer {
+pub(crate) unsafe fn serve(
+    context: &Context,
+    thread: State,
+    entry: Entry,
+    request: &Request,
+) -> Answer {
     // What is called for sessions is the program's own.
     let is_own = !request.kind.may_wait();
     context.change_seat(|seat| seat.user = if is_own { ADMIN } else { request.user });
     // SAFETY: As promised.
-    let mut result = unsafe { call(context, thread, request) };
+    let mut result = unsafe { call(context, thread, entry, request) };
     if context.seat().in_transaction {
         context.leave_seat();
         let message = "Transaction is active at return from function".to_owned();
@@ -27,12 +57,19 @@ pub(crate) unsafe fn serve(context: &Context, thread: State, request: &Request) 
     Answer { result, depends: context.seat().depends }
 }
 
-unsafe fn call(context: &Context, thread: State, request: &Request) -> Result<Returned, Failed> {
+unsafe fn call(
+    context: &Context,
+    thread: State,
+    entry: Entry,
+    request: &Request,
+) -> Result<Returned, Failed> {
     let types = context.types.get();
+    let version = context.data.borrow().as_ref().map(|data| data.schema_version());
+    let fiber = context.scheduler.current();
     // SAFETY: As promised by the caller. What may raise an error runs in protected calls.
     unsafe {
-        let mut frame = Frame { types, request, failed: None };
-        lua_pushcclosure(thread, enter, 0);
+        let mut frame = Frame { types, call: entry.call, fiber, version, request, failed: None };
+        lua_rawgeti_(thread, LUA_REGISTRYINDEX, entry.enter);
         lua_pushlightuserdata(thread, (&raw mut frame).cast());
         let status = lua_pcall(thread, 1, LUA_MULTRET, 0);
         if let Some(ValueError(text)) = frame.failed.take() {
@@ -55,20 +92,29 @@ unsafe fn call(context: &Context, thread: State, request: &Request) -> Result<Re
 /// What [`enter`] gets.
 struct Frame<'r> {
     types: Types,
+    call: c_int,
+    fiber: u64,
+    version: Option<u64>,
     request: &'r Request,
     failed: Option<ValueError>,
 }
 
-/// Calls `ladon.call(kind, name, arguments...)`. Errors of the arguments are left in the frame.
+/// Calls `ladon.call(fiber, version or nil, kind or nil, name, arguments...)`; without a kind it is a
+/// call. Errors of the arguments are left in the frame.
 unsafe extern "C-unwind" fn enter(state: State) -> c_int {
     // SAFETY: The frame is on the stack of who has called this; nothing here owns memory.
     unsafe {
         let frame = lua_touserdata(state, 1).cast::<Frame<'_>>();
         lua_settop(state, 0);
         let request = (*frame).request;
-        lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.call".as_ptr());
+        lua_rawgeti_(state, LUA_REGISTRYINDEX, (*frame).call);
+        lua_pushnumber(state, (*frame).fiber as f64);
+        match (*frame).version {
+            Some(version) => lua_pushnumber(state, version as f64),
+            None => lua_pushnil(state),
+        }
         let kind: &[u8] = match request.kind {
-            Kind::Call | Kind::Call16 => b"call",
+            Kind::Call | Kind::Call16 => b"",
             Kind::Eval => b"eval",
             Kind::Statement => b"statement",
             Kind::Connect => b"connect",
@@ -76,7 +122,10 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
             Kind::Disconnect => b"disconnect",
             Kind::Denied => b"denied",
         };
-        push_bytes(state, kind);
+        match kind {
+            b"" => lua_pushnil(state),
+            kind => push_bytes(state, kind),
+        }
         push_bytes(state, &request.name);
         let mut input = request.arguments.as_slice();
         let count = if input.is_empty() { 0 } else { read_array(&mut input).unwrap_or(0) };
@@ -91,7 +140,7 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
                 return 0;
             }
         }
-        lua_call(state, count as c_int + 2, LUA_MULTRET);
+        lua_call(state, count as c_int + 4, LUA_MULTRET);
         lua_gettop(state)
     }
 }

@@ -340,6 +340,9 @@ impl Types {
                 }
                 lua_settop(state, -2);
             }
+            if matches!(shape, Shape::Guess) && self.encode_plain(state, index, out, depth)? {
+                return Ok(());
+            }
             let (count, most) = match shape {
                 Shape::Map => (count_of(state, index).0, None),
                 Shape::Array | Shape::Guess => count_of(state, index),
@@ -356,6 +359,45 @@ impl Types {
                 }
                 _ => self.encode_map(state, index, count, out, depth),
             }
+        }
+    }
+
+    /// Appends a table that has values under 1, 2, 3 ... and nothing else, none of them a table.
+    /// Returns `false` of another one, of which nothing is appended.
+    unsafe fn encode_plain(
+        &self,
+        state: State,
+        index: c_int,
+        out: &mut Vec<u8>,
+        depth: u32,
+    ) -> Result<bool, ValueError> {
+        let (start, mut at) = (out.len(), 0);
+        // SAFETY: As promised by the caller; the table is not changed meanwhile.
+        unsafe {
+            let count = u32::try_from(lua_objlen(state, index)).unwrap_or(0);
+            if count == 0 {
+                return Ok(false);
+            }
+            write::array(out, count);
+            lua_pushnil(state);
+            while lua_next(state, index) != 0 {
+                let top = lua_gettop(state);
+                at += 1;
+                let is_next = lua_type(state, top - 1) == LUA_TNUMBER
+                    && lua_tonumber(state, top - 1) == f64::from(at);
+                if !is_next || at > count || lua_type(state, top) == LUA_TTABLE {
+                    lua_settop(state, top - 2);
+                    out.truncate(start);
+                    return Ok(false);
+                }
+                let done = self.encode_at(state, top, out, depth + 1);
+                lua_settop(state, top - 1);
+                done?;
+            }
+            if at != count {
+                out.truncate(start);
+            }
+            Ok(at == count)
         }
     }
 

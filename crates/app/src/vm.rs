@@ -7,13 +7,14 @@ use crate::inbox::Inbox;
 use crate::interrupt;
 use crate::memory::{Memory, allocate};
 use crate::natives;
-use crate::serve::{failed_of, serve};
+use crate::serve::{Entry, failed_of, serve};
 use crate::stack::{State, bytes, push_bytes};
 use ladon_kernel::program::{Answer, Asker, Failed, Request};
 use ladon_kernel::untaken::Counted;
 use mlua::ffi::*;
-use std::cell::RefCell;
-use std::ffi::{CString, c_int};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ffi::{CStr, CString, c_int};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -88,6 +89,9 @@ const FILES: &[(&str, &str)] = &[
 /// The answers of one turn, which leave at its end; `None` for a request that is given back.
 type Answers = Rc<RefCell<Vec<(Option<Arc<dyn Asker>>, Option<Made>)>>>;
 
+/// What was taken from the inbox and has no fiber yet.
+type Requests = Rc<RefCell<VecDeque<Request>>>;
+
 /// An answer, and that its bytes are counted.
 type Made = (Answer, Option<Counted>);
 
@@ -99,6 +103,8 @@ pub struct Vm {
     memory: Box<Memory>,
     inbox: Arc<Inbox>,
     answers: Answers,
+    requests: Requests,
+    entry: Rc<Cell<Entry>>,
 }
 
 impl Vm {
@@ -120,7 +126,9 @@ impl Vm {
         // SAFETY: The state is not closed, as below: the process ends with its machine.
         unsafe { interrupt::prepare(state, &inbox, context.scheduler.running()) }
             .map_err(|error| format!("cannot handle signals: {error}"))?;
-        let vm = Vm { state, context, memory, inbox, answers: Answers::default() };
+        let (answers, requests) = (Answers::default(), Requests::default());
+        let entry = Rc::default();
+        let vm = Vm { state, context, memory, inbox, answers, requests, entry };
         vm.build()?;
         Ok(vm)
     }
@@ -150,6 +158,7 @@ impl Vm {
                 }
             }
             lua_settop(state, 0);
+            self.entry.set(Entry::of(state));
         }
         Ok(())
     }
@@ -163,6 +172,9 @@ impl Vm {
             self.take_requests();
             self.context.blocking.finish(&self.context.scheduler);
             self.end_doomed();
+            if self.inbox.take_end() {
+                self.call_in_fiber(c"ladon.end", None);
+            }
             for fiber in self.context.at_gate.take() {
                 self.context.scheduler.wake(fiber);
             }
@@ -223,63 +235,80 @@ impl Vm {
     /// Ends fibers that wait, if somebody has asked for that: as `fiber.kill` does.
     fn end_doomed(&self) {
         for fiber in self.inbox.take_kills() {
-            let (state, of) = (self.state, &raw const *self.context);
-            let body = Box::new(move || {
-                // SAFETY: As for `start`.
-                unsafe {
-                    let taken = (*of).take_thread(state);
-                    let thread = taken.0;
-                    lua_getfield(thread, LUA_REGISTRYINDEX, c"ladon.kill".as_ptr());
-                    lua_pushnumber(thread, fiber as f64);
-                    // There may be no such fiber any more.
-                    lua_pcall(thread, 1, 0, 0);
-                    (*of).give_thread(taken);
-                }
-            });
-            // Without room for it, there is nothing to be done.
-            let _ = self.context.scheduler.start(body);
+            self.call_in_fiber(c"ladon.kill", Some(fiber as f64));
         }
     }
 
-    /// Starts a fiber for each request that has come, and whose connection has room for an answer.
+    /// Calls a function of the registry in a fiber of its own.
+    fn call_in_fiber(&self, name: &'static CStr, argument: Option<f64>) {
+        let (state, of) = (self.state, &raw const *self.context);
+        let body = Box::new(move || {
+            // SAFETY: As for `start_server`.
+            unsafe {
+                let taken = (*of).take_thread(state);
+                let thread = taken.0;
+                lua_getfield(thread, LUA_REGISTRYINDEX, name.as_ptr());
+                if let Some(argument) = argument {
+                    lua_pushnumber(thread, argument);
+                }
+                // What it is about may be gone.
+                lua_pcall(thread, c_int::from(argument.is_some()), 0, 0);
+                (*of).leave_seat();
+                (*of).give_thread(taken);
+            }
+        });
+        // Without room for it, there is nothing to be done.
+        let _ = self.context.scheduler.start(body);
+    }
+
+    /// Serves the requests that have come, and whose connections have room for answers.
     fn take_requests(&self) {
-        for request in self.inbox.take() {
-            let asker = request.asker.clone();
-            let has_room = asker.as_ref().is_none_or(|asker| asker.has_room());
+        let taken = self.inbox.take();
+        if taken.is_empty() {
+            return;
+        }
+        for request in taken {
+            let asker = request.asker.as_ref();
+            let has_room = asker.is_none_or(|asker| asker.has_room());
             if !has_room && request.kind.may_wait() {
-                self.answers.borrow_mut().push((asker, None));
-            } else if let Err(error) = self.start(request) {
+                self.answers.borrow_mut().push((request.asker, None));
+            } else {
+                self.requests.borrow_mut().push_back(request);
+            }
+        }
+        // A fiber serves one after the other, until it has to wait.
+        while !self.requests.borrow().is_empty() {
+            if let Err(error) = self.start_server() {
                 let refused = out_of_memory(error.to_string());
+                let request = self.requests.borrow_mut().pop_front();
+                let asker = request.and_then(|request| request.asker);
                 self.answers.borrow_mut().push((asker, Some((refused, None))));
             }
         }
     }
 
-    fn start(&self, request: Request) -> Result<(), ladon_fibers::StartError> {
-        let (state, of, answers) = (self.state, &raw const *self.context, Rc::clone(&self.answers));
+    /// Starts a fiber that serves what there is to serve. Each request has a fiber's number of its own.
+    fn start_server(&self) -> Result<(), ladon_fibers::StartError> {
+        let (state, of) = (self.state, &raw const *self.context);
+        let (answers, requests) = (Rc::clone(&self.answers), Rc::clone(&self.requests));
+        let entry = Rc::clone(&self.entry);
         let body = Box::new(move || {
             // SAFETY: The context and the state outlive the fibers. The thread is kept in the
             // registry while it runs; if there is no memory for it, the machine is at its end.
             unsafe {
                 let context = &*of;
                 let thread = context.take_thread(state);
-                let current = context.scheduler.current();
-                let client = Client {
-                    session: request.session,
-                    user: request.user,
-                    peer: request.peer.clone(),
-                    fd: request.fd,
-                    sync: request.sync,
-                    asker: request.asker.clone(),
-                };
-                context.clients.borrow_mut().insert(current, client);
-                let answer = serve(context, thread.0, &request);
-                context.fiber_ends(thread.0);
-                context.clients.borrow_mut().remove(&current);
+                let mut is_first = true;
+                loop {
+                    let Some(request) = requests.borrow_mut().pop_front() else { break };
+                    if !std::mem::take(&mut is_first) {
+                        context.renew_thread(thread.0);
+                        context.scheduler.renew();
+                    }
+                    let made = serve_one(context, thread.0, entry.get(), &request);
+                    answers.borrow_mut().push((request.asker, Some(made)));
+                }
                 context.give_thread(thread);
-                context.leave_seat();
-                let made = counted(request.asker.as_deref(), answer);
-                answers.borrow_mut().push((request.asker, Some(made)));
             }
         });
         self.context.scheduler.start(body).map(drop)
@@ -313,6 +342,30 @@ impl Drop for Vm {
         // The state is not closed: fibers that wait are still on their stacks, with values of it.
         // The process ends with its program.
     }
+}
+
+/// Serves a request in the running fiber.
+///
+/// # Safety
+/// As for [`serve`].
+unsafe fn serve_one(context: &Context, thread: State, entry: Entry, request: &Request) -> Made {
+    let client = Client {
+        info: Arc::clone(&request.client),
+        user: request.user,
+        sync: request.sync,
+        asker: request.asker.clone(),
+    };
+    let current = context.scheduler.current();
+    context.clients.borrow_mut().insert(current, client);
+    // SAFETY: As promised.
+    let answer = unsafe {
+        let answer = serve(context, thread, entry, request);
+        context.fiber_ends(thread);
+        answer
+    };
+    context.clients.borrow_mut().remove(&current);
+    context.leave_seat();
+    counted(request.asker.as_deref(), answer)
 }
 
 /// An answer, counted; in its place an error, if there is no room for it.

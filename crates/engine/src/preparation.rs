@@ -21,6 +21,7 @@
 use crate::keyspace::Keyspace;
 use crate::noting::{Noted, Prepares};
 use crate::preparation_limits::PreparationLimits;
+use crate::space::index_function;
 use crate::space::{
     DefinitionRights, Prepared, Privilege, RightsObject, SpaceCell, SpaceGuard, described_space,
 };
@@ -116,7 +117,14 @@ impl Keyspace {
         let space = described_space(new.bytes()).ok().filter(|id| !system::is_system(*id))?;
         let catalog = self.spaces.catalog();
         let cell = catalog.get(space)?;
+        let function = match id {
+            system::INDEX => index_function(&catalog, new.bytes()).ok()?,
+            _ => None,
+        };
         let mut content = cell.lock();
+        if let Some((id, function)) = function {
+            content.space.set_function(id, function);
+        }
         let space = &content.space;
         if content.gone || is_small(space, new.bytes(), id, limits) {
             return None;

@@ -21,7 +21,7 @@
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
@@ -129,8 +129,6 @@ struct Fibers {
     ready: VecDeque<FiberId>,
     /// By time, nanoseconds of the owner's clock.
     timers: BTreeSet<(u64, FiberId)>,
-    /// The one that runs; 0 outside of all.
-    current: FiberId,
     next: FiberId,
 }
 
@@ -153,6 +151,8 @@ impl Fibers {
 /// The fibers of one thread.
 pub struct Scheduler {
     fibers: RefCell<Fibers>,
+    /// The one that runs; 0 outside of all.
+    current: Cell<FiberId>,
     max: usize,
     running: Arc<Running>,
 }
@@ -181,7 +181,12 @@ impl Scheduler {
     /// Without fibers; there may be `max`.
     pub fn new(max: usize) -> Scheduler {
         let fibers = Fibers { next: FIRST, ..Fibers::default() };
-        Scheduler { fibers: RefCell::new(fibers), max, running: Arc::default() }
+        Scheduler {
+            fibers: RefCell::new(fibers),
+            current: Cell::new(0),
+            max,
+            running: Arc::default(),
+        }
     }
 
     /// What other threads may see of it.
@@ -191,7 +196,7 @@ impl Scheduler {
 
     /// The fiber that runs; 0 outside of all.
     pub fn current(&self) -> FiberId {
-        self.fibers.borrow().current
+        self.current.get()
     }
 
     /// How many there are.
@@ -230,6 +235,21 @@ impl Scheduler {
         Ok(id)
     }
 
+    /// The fiber that runs goes on as another one: it has a new number, which is returned.
+    ///
+    /// # Panics
+    /// Outside of all fibers.
+    pub fn renew(&self) -> FiberId {
+        let mut fibers = self.fibers.borrow_mut();
+        let fiber = fibers.all.remove(&self.current.get()).expect("a fiber that runs is there");
+        let id = fibers.next;
+        fibers.next += 1;
+        fibers.all.insert(id, Fiber { switches: 1, ..fiber });
+        self.current.set(id);
+        self.running.set(id);
+        id
+    }
+
     /// A fiber that has not begun: its stack is left at once, with the body on it.
     fn make(&self, body: Body) -> Result<FiberId, StartError> {
         let idle = {
@@ -261,20 +281,21 @@ impl Scheduler {
     fn resume(&self, id: FiberId) {
         let (mut stack, before) = {
             let mut fibers = self.fibers.borrow_mut();
-            let before = fibers.current;
+            let before = self.current.get();
             let Some(fiber) = fibers.all.get_mut(&id) else { return };
             let Some(stack) = fiber.stack.take() else { return };
             fiber.switches += 1;
             if fiber.switches == 1 {
                 fiber.state = State::Runs;
             }
-            fibers.current = id;
+            self.current.set(id);
             (stack, before)
         };
         self.running.set(id);
         let left = stack.resume(None);
         let mut fibers = self.fibers.borrow_mut();
-        fibers.current = before;
+        // It may have another number meanwhile.
+        let id = self.current.replace(before);
         self.running.set(before);
         match left {
             CoroutineResult::Yield(Left::Waits) => {
@@ -305,7 +326,7 @@ impl Scheduler {
     pub fn wait(&self, deadline: Option<u64>) -> Woken {
         let (id, switch) = {
             let mut fibers = self.fibers.borrow_mut();
-            let id = fibers.current;
+            let id = self.current.get();
             let fiber = fibers.all.get_mut(&id).expect("only a fiber waits");
             fiber.state = State::Waits;
             fiber.deadline = deadline;
@@ -325,7 +346,7 @@ impl Scheduler {
     pub fn give_way(&self) {
         let (id, switch) = {
             let mut fibers = self.fibers.borrow_mut();
-            let id = fibers.current;
+            let id = self.current.get();
             let fiber = fibers.all.get_mut(&id).expect("only a fiber gives way");
             fiber.state = State::Ready(Woken::Called);
             let switch = fiber.switch;

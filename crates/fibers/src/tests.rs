@@ -140,3 +140,25 @@ fn many_wait_at_once_with_their_own_stacks() {
     }
     assert_eq!(sum.get(), (0..2000).sum::<u64>());
 }
+
+/// A fiber that goes on under another number waits and is woken under that one.
+#[test]
+fn a_renewed_fiber_has_another_number() {
+    let said = Said::new();
+    let numbers = Rc::new(Cell::new((0, 0)));
+    let seen = Rc::clone(&numbers);
+    let first = said.start(move |of| {
+        let before = of.scheduler.current();
+        seen.set((before, of.scheduler.renew()));
+        of.scheduler.wait(None);
+    });
+    let (before, renewed) = numbers.get();
+    assert_eq!(before, first);
+    assert_ne!(before, renewed);
+    assert_eq!(said.scheduler.current(), 0);
+    assert!(!said.scheduler.wake(before));
+    assert_eq!(said.scheduler.switches(renewed), Some(1));
+    assert!(said.scheduler.wake(renewed));
+    said.scheduler.turn(0, 100);
+    assert!(said.scheduler.is_empty());
+}

@@ -81,6 +81,18 @@ pub struct Data {
     body: usize,
 }
 
+/// The number of values of a reply that [`begin_data`] has begun and [`Data::finish`] completed, and
+/// their bytes. `None` of any other packet.
+#[inline]
+pub fn plain_data(packet: &[u8]) -> Option<(u32, &[u8])> {
+    const BEGINS: [u8; 7] = [0x83, key::REQUEST_TYPE, 0xce, 0, 0, 0, 0];
+    let (head, body) = packet.split_at_checked(HEADER_BYTES)?;
+    let (&[0x81, key::DATA, 0xdd, a, b, c, d], values) = body.split_first_chunk::<7>()? else {
+        return None;
+    };
+    (head[5..12] == BEGINS).then_some((u32::from_be_bytes([a, b, c, d]), values))
+}
+
 /// Begins a reply with data. The tuples have to follow, and then [`Data::finish`].
 #[inline]
 pub fn begin_data(out: &mut Vec<u8>, sync: u64, schema_version: u64) -> Data {

@@ -1,6 +1,7 @@
 //! The program that runs beside the data, where there is one: what clients ask of it, and what it
 //! answers.
 
+use crate::client::clients::ClientInfo;
 use crate::untaken::Counted;
 use std::sync::Arc;
 
@@ -38,12 +39,8 @@ pub struct Request {
     pub arguments: Vec<u8>,
     /// Whose rights it has: Tarantool's number of the user.
     pub user: u32,
-    /// The session's number.
-    pub session: u64,
-    /// The client's address.
-    pub peer: String,
-    /// The number of the client's socket, in this process.
-    pub fd: i32,
+    /// The client.
+    pub client: Arc<ClientInfo>,
     /// The number that the client has given the request.
     pub sync: u64,
     /// Where the answer goes, if anybody waits for it.

@@ -37,6 +37,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    ladon_app::set_key_functions();
     let matches = match cli::command().try_get_matches_from(command_line()) {
         Ok(matches) => matches,
         Err(error) => {

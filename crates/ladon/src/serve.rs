@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::systemd::Systemd;
 use crate::{allocator, logging, panics, signals};
 use clap::ArgMatches;
+use ladon_kernel::durability::Shutdown;
 use ladon_log::{OpenError, RecoverError};
 use ladon_net::ListenError;
 use ladon_platform::allow_open_files;
@@ -56,7 +57,9 @@ pub fn run(matches: &ArgMatches) -> Exit {
     make_room_for_clients(&settings);
     let stop = Arc::new(StopSignal::default());
     let reload = Arc::new(Reload::default());
-    let ended = match signals::watch(Arc::clone(&stop), Arc::clone(&reload)) {
+    let ended = match signals::watch(Arc::clone(&stop), Arc::clone(&reload), |stop| {
+        stop.request(Shutdown::default())
+    }) {
         Ok(()) => {
             let process = Arc::new(allocator::process());
             ladon_server::run(Arc::clone(&settings), stop, &reload, process, &Systemd)

@@ -3,7 +3,6 @@
 //! nothing: files that may change are read again. Every Rust program ignores SIGPIPE.
 
 use crate::systemd;
-use ladon_kernel::durability::Shutdown;
 use ladon_server::{Reload, StopSignal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -47,12 +46,17 @@ impl First {
     }
 }
 
-/// Watches for signals for the rest of the process' life.
-pub fn watch(stop: Arc<StopSignal>, reload: Arc<Reload>) -> io::Result<()> {
+/// Watches for signals for the rest of the process' life. `ask` is called for the first one that is to
+/// stop the server.
+pub fn watch(
+    stop: Arc<StopSignal>,
+    reload: Arc<Reload>,
+    ask: impl Fn(&Arc<StopSignal>) + Send + 'static,
+) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     // Files may lie on a disk that does not answer; the server stops all the same. One more request
     // may wait, which is as good as many.
-    let (ask, asked) = mpsc::sync_channel::<()>(1);
+    let (ask_again, asked) = mpsc::sync_channel::<()>(1);
     thread::Builder::new().name("ladon-reload".into()).spawn(move || {
         for () in asked {
             systemd::reload(|| {
@@ -65,14 +69,14 @@ pub fn watch(stop: Arc<StopSignal>, reload: Arc<Reload>) -> io::Result<()> {
         for signal in signals.forever() {
             if signal == SIGHUP {
                 tracing::info!("SIGHUP: reading files again; SIGTERM stops the server");
-                let _ = ask.try_send(());
+                let _ = ask_again.try_send(());
                 continue;
             }
             let name = if signal == SIGTERM { "SIGTERM" } else { "SIGINT" };
             match first.asked(signal, Instant::now(), stop.is_requested()) {
                 Asked::Stop => {
                     tracing::info!("{name}: stopping; a signal after a second stops at once");
-                    stop.request(Shutdown::default());
+                    ask(&stop);
                 }
                 Asked::Nothing => tracing::info!("{name} once more within a second: ignored"),
                 Asked::StopAtOnce => {

@@ -5,6 +5,7 @@ use crate::positions::Positions;
 use crate::random::random_u64;
 use ladon_app::{Caller, Data, Ran, Stated};
 use ladon_engine::{Garbage, Scratch};
+use ladon_iproto::Request;
 use ladon_kernel::blocking;
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::local::Local;
@@ -33,8 +34,9 @@ pub struct ProgramData {
     packets: Batch,
     /// Wakes the program when the log has come further.
     waiter: Arc<PositionWaiter>,
-    /// One for each user as which the program has asked.
-    sessions: HashMap<u32, Session>,
+    /// One for each user as which the program has asked, but the one that asked last.
+    sessions: HashMap<u32, Box<Session>>,
+    last: Option<(u32, Box<Session>)>,
     /// What fibers' requests have done that are not done yet.
     unfinished: HashMap<u64, Unfinished>,
 }
@@ -58,43 +60,61 @@ impl ProgramData {
             packets: Batch::default(),
             waiter,
             sessions: HashMap::new(),
+            last: None,
             unfinished: HashMap::new(),
         }
     }
 
     /// Does something with the session of a user.
     fn of_user<T>(&mut self, fiber: u64, user: u32, with: impl FnOnce(&mut Session) -> T) -> T {
-        let mut session = self.session(user);
-        session.take_over(fiber, self.sessions.values_mut());
+        let mut session = self.take_session(user);
+        session.take_over(fiber, self.sessions.values_mut().map(|other| &mut **other));
         let done = with(&mut session);
-        self.sessions.insert(user, session);
+        self.last = Some((user, session));
         done
     }
 
-    /// The session of a user. It lives as long as the program: its user's rights are looked up anew
-    /// once they have changed.
-    fn session(&mut self, user: u32) -> Session {
+    /// The session of a user, which becomes the last one. It lives as long as the program: its user's
+    /// rights are looked up anew once they have changed.
+    #[inline]
+    fn take_session(&mut self, user: u32) -> Box<Session> {
+        match self.last.take() {
+            Some((of, session)) if of == user => session,
+            other => self.exchange_session(other, user),
+        }
+    }
+
+    #[cold]
+    fn exchange_session(&mut self, last: Option<(u32, Box<Session>)>, user: u32) -> Box<Session> {
+        self.sessions.extend(last);
         self.sessions.remove(&user).unwrap_or_else(|| {
             let id = self.node.clients.next_id();
             let thread = self.local.thread;
             let info = ClientInfo { id, thread, ..ClientInfo::default() };
-            Session::of_program(user, &self.node, Arc::new(info))
+            Box::new(Session::of_program(user, &self.node, Arc::new(info)))
         })
     }
 }
 
 impl Data for ProgramData {
-    fn run(&mut self, caller: Caller, packet: &[u8], reply: &mut Vec<u8>) -> Ran {
+    fn run(
+        &mut self,
+        caller: Caller,
+        in_transaction: bool,
+        request: &Request<'_>,
+        reply: &mut Vec<u8>,
+    ) -> Ran {
         let Caller { fiber, user, calls_triggers } = caller;
         if self.log.is_backlogged() {
             self.log.write_soon();
             return Ran::Again { after_ms: AGAIN_MS };
         }
-        let mut session = self.session(user);
-        let packet = Packet::decode(packet);
-        if packet.is_of_stream() {
-            session.take_over(fiber, self.sessions.values_mut());
+        let mut session = self.take_session(user);
+        session.log_in_anew(&self.node);
+        if in_transaction {
+            session.take_over(fiber, self.sessions.values_mut().map(|other| &mut **other));
         }
+        let packet = Packet::of(if in_transaction { fiber } else { 0 }, *request);
         let now_ms = self.node.clock.unix_ms();
         let ProgramData { node, local, scratch, appender, packets, .. } = self;
         let mut thread = ThreadParts {
@@ -108,21 +128,27 @@ impl Data for ProgramData {
         session.end_overdue(now_ms, thread.scratch);
         session.end_asked(thread.scratch);
         // What other fibers have begun on the same session is not this one's.
-        let mut unfinished = self.unfinished.remove(&fiber).unwrap_or_default();
-        session.exchange(&mut unfinished);
+        if !self.unfinished.is_empty()
+            && let Some(mut unfinished) = self.unfinished.remove(&fiber)
+        {
+            session.exchange(&mut unfinished);
+        }
         session.call_triggers(calls_triggers);
         let outcome = ladon_tarantool::execute(&mut thread, &mut session, packets, packet, reply);
         if !thread.scratch.ready.is_empty() {
             blocking::serve(&mut thread);
         }
         self.packets.end();
-        session.exchange(&mut unfinished);
-        if outcome.flow.runs_again() {
-            self.unfinished.insert(fiber, unfinished);
-        } else if unfinished.is_some() {
-            self.scratch.garbage.push(Garbage::of(unfinished));
+        if session.is_unfinished() {
+            let mut unfinished = Unfinished::default();
+            session.exchange(&mut unfinished);
+            if outcome.flow.runs_again() {
+                self.unfinished.insert(fiber, unfinished);
+            } else if unfinished.is_some() {
+                self.scratch.garbage.push(Garbage::of(unfinished));
+            }
         }
-        self.sessions.insert(user, session);
+        self.last = Some((user, session));
         match outcome.flow {
             Flow::GoesOn => Ran::Again { after_ms: 0 },
             flow if flow.runs_again() => Ran::Again { after_ms: AGAIN_MS },

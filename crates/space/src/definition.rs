@@ -103,6 +103,8 @@ pub struct IndexDef {
     pub dimension: i64,
     /// Which distance `NEIGHBOR` orders by.
     pub distance: Distance,
+    /// The number of the function that makes the keys, if one does. The parts are those of its keys.
+    pub func: Option<u32>,
 }
 
 impl SpaceDef {
@@ -335,10 +337,16 @@ impl IndexDef {
         let options = IndexOptions::read(fields.next().unwrap_or(&[0x80]))?;
         check_identifier(&name)?;
         let parts = read_parts(fields.next().unwrap_or(&[0x90]))?;
-        let IndexOptions { is_unique, dimension, distance } = options;
-        let def = IndexDef { space_id, id, name, kind, is_unique, parts, dimension, distance };
+        let IndexOptions { is_unique, dimension, distance, func } = options;
+        let def =
+            IndexDef { space_id, id, name, kind, is_unique, parts, dimension, distance, func };
         def.check(space)?;
         Ok(def)
+    }
+
+    /// The parts that are fields of tuples: none of a functional index.
+    pub fn field_parts(&self) -> &[Part] {
+        if self.func.is_some() { &[] } else { &self.parts }
     }
 
     /// How many dimensions an RTREE index has.
@@ -359,7 +367,7 @@ impl IndexDef {
 
     /// Whether the index would be the same but for its name.
     pub fn has_same_order(&self, other: &IndexDef) -> bool {
-        let of = |def: &IndexDef| (def.kind, def.is_unique, def.dimension, def.distance);
+        let of = |def: &IndexDef| (def.kind, def.is_unique, def.dimension, def.distance, def.func);
         of(self) == of(other) && self.parts == other.parts
     }
 
@@ -387,6 +395,9 @@ impl IndexDef {
         }
         if self.id == 0 && !self.is_unique {
             return wrong("primary key must be unique");
+        }
+        if self.func.is_some() {
+            self.check_functional(space)?;
         }
         let is_multikey = self.parts.iter().any(|part| part.array().is_some());
         if self.id == 0 && is_multikey {
@@ -433,6 +444,28 @@ impl IndexDef {
     }
 }
 
+impl IndexDef {
+    /// Checks what only functional indexes may not be.
+    fn check_functional(&self, space: &SpaceDef) -> Result<(), BoxError> {
+        let wrong = |why: &str| Err(BoxError::modify_index(&self.name, &space.name, why));
+        if self.id == 0 {
+            return wrong("primary key can not use a function");
+        }
+        if self.kind != IndexKind::Tree {
+            return wrong(&format!("{} index can not use a function", self.kind.name()));
+        }
+        if self.parts.iter().any(|part| !part.path.is_empty()) {
+            return Err(BoxError::unsupported("Functional index", "json paths"));
+        }
+        if !self.parts.iter().zip(0..).all(|(part, at)| part.field == at) {
+            let message = "Wrong functional index definition: key part numbers must be sequential \
+                           and first part number must be 1";
+            return Err(BoxError::new(ErrorCode::FUNC_INDEX_PARTS, message));
+        }
+        Ok(())
+    }
+}
+
 fn read_kind(kind: &str, name: &str, space: &SpaceDef) -> Result<IndexKind, BoxError> {
     match &kind.to_ascii_lowercase()[..] {
         "tree" => Ok(IndexKind::Tree),
@@ -454,6 +487,7 @@ struct IndexOptions {
     is_unique: bool,
     dimension: i64,
     distance: Distance,
+    func: Option<u32>,
 }
 
 impl IndexOptions {
@@ -463,7 +497,8 @@ impl IndexOptions {
             BoxError::new(ErrorCode::WRONG_INDEX_OPTIONS, message)
         };
         let dimension = DIMENSIONS_DEFAULT.into();
-        let mut read = IndexOptions { is_unique: true, dimension, distance: Distance::default() };
+        let distance = Distance::default();
+        let mut read = IndexOptions { is_unique: true, dimension, distance, func: None };
         for (name, value) in pairs(options)? {
             match (&name[..], peek(value)) {
                 ("unique", Some(Value::Bool(value))) => read.is_unique = value,
@@ -485,7 +520,10 @@ impl IndexOptions {
                 }
                 ("distance", _) => return Err(wrong("'distance' must be enum")),
                 ("func", Some(Value::Uint(0))) => {}
-                ("func", _) => return Err(BoxError::unsupported("Ladon", "functional indexes")),
+                ("func", Some(Value::Uint(id))) if u32::try_from(id).is_ok() => {
+                    read.func = u32::try_from(id).ok();
+                }
+                ("func", _) => return Err(wrong("'func' must be unsigned")),
                 // Hints and what vinyl needs change nothing that is visible.
                 (
                     "hint"

@@ -305,10 +305,10 @@ fn index_over<'s>(
         let def = index.def();
         let is_fit = matches!(def.kind, IndexKind::Tree | IndexKind::Hash)
             && (def.is_unique || !is_unique)
-            && def.parts.len() == fields.len()
-            && def.parts.iter().all(|part| part.path.is_empty());
+            && def.field_parts().len() == fields.len()
+            && def.field_parts().iter().all(|part| part.path.is_empty());
         let place = |part: &Part| fields.iter().position(|field| *field == part.field);
-        let order: Option<Vec<usize>> = def.parts.iter().map(place).collect();
+        let order: Option<Vec<usize>> = def.field_parts().iter().map(place).collect();
         let covers = |order: &Vec<usize>| (0..fields.len()).all(|at| order.contains(&at));
         Some((index, order.filter(|order| is_fit && covers(order))?))
     })

@@ -5,6 +5,7 @@ use crate::collation::Collation;
 use crate::definition::{IndexDef, IndexKind};
 use crate::entry::Entry;
 use crate::error::BoxError;
+use crate::functional::Made;
 use crate::hash_table::SegmentedTable;
 use crate::hint_window::Side;
 use crate::key::{Key, KeyDef};
@@ -49,6 +50,8 @@ pub struct Index {
     pub(crate) def: IndexDef,
     pub(crate) key: KeyDef,
     pub(crate) store: Store,
+    /// Of a functional index, which has entries in place of tuples.
+    pub(crate) made: Option<Made>,
     secrets: RapidSecrets,
     /// How many tuples were added whose strings come before most, and after them.
     added_beside: [u64; 2],
@@ -57,16 +60,17 @@ pub struct Index {
 impl Index {
     /// An index without tuples; `primary` are the parts of the primary key, none for the primary
     /// index.
-    pub(crate) fn new(def: IndexDef, primary: &[Part], seed: u64) -> Index {
+    pub(crate) fn new(def: IndexDef, primary: &[Part], seed: u64, made: Option<Made>) -> Index {
         let mut own = def.parts.clone();
         if def.kind == IndexKind::Bitset {
             // Bits are those of the bytes.
             own.iter_mut().for_each(|part| part.collation = Collation::None);
         }
-        let key = KeyDef::new(&own, primary, def.is_unique);
+        let in_entry = made.as_ref().map(|_| Made::parts_in_entry(&own, primary));
+        let key = KeyDef::new(&own, in_entry.as_deref().unwrap_or(primary), def.is_unique);
         let store = Index::empty_store(&def);
         let secrets = RapidSecrets::seed(seed);
-        Index { def, key, store, secrets, added_beside: [0; 2] }
+        Index { def, key, store, made, secrets, added_beside: [0; 2] }
     }
 
     fn empty_store(def: &IndexDef) -> Store {
@@ -125,11 +129,13 @@ impl Index {
 
     /// Bytes of memory, without the tuples.
     pub fn bytes(&self) -> usize {
-        match &self.store {
-            Store::Tree(tree) => tree.bytes(),
-            Store::Hash(table) => table.bytes(),
-            Store::Rtree(tree) => tree.bytes(),
-        }
+        let of_entries = self.made.as_ref().map_or(0, |made| made.bytes);
+        of_entries
+            + match &self.store {
+                Store::Tree(tree) => tree.bytes(),
+                Store::Hash(table) => table.bytes(),
+                Store::Rtree(tree) => tree.bytes(),
+            }
     }
 
     pub(crate) fn hash_of(&self, tuple: &[u8]) -> u64 {
@@ -208,6 +214,9 @@ impl Index {
 
     /// Begins to fetch what finding these needs.
     pub(crate) fn fetch_ahead(&self, sought: &[Sought<'_>]) {
+        if self.is_functional() {
+            return;
+        }
         let tree = match &self.store {
             Store::Tree(tree) => tree,
             Store::Hash(table) => return self.fetch_hashed(table, sought),
@@ -261,7 +270,7 @@ impl Index {
     /// Whether two tuples have one place, so that one can be put over the other.
     pub(crate) fn has_same_place(&self, old: &Tuple, new: &[u8]) -> bool {
         let key = &self.key;
-        if key.is_multikey() || self.def.kind == IndexKind::Rtree {
+        if key.is_multikey() || self.def.kind == IndexKind::Rtree || self.is_functional() {
             return false;
         }
         let hint = key.hint(new);
@@ -271,6 +280,11 @@ impl Index {
     /// Puts a tuple in, into the place of the one that has its place, which returns. In a multikey
     /// index, a tuple takes many places, and only its own.
     pub(crate) fn put(&mut self, tuple: &Tuple) -> Option<Tuple> {
+        if self.is_functional() { self.put_made(tuple) } else { self.put_entry(tuple) }
+    }
+
+    /// As [`Index::put`], of what stands in the index itself.
+    pub(crate) fn put_entry(&mut self, tuple: &Tuple) -> Option<Tuple> {
         if self.def.kind == IndexKind::Rtree {
             self.put_box(tuple);
             return None;
@@ -358,8 +372,19 @@ impl Index {
         }
     }
 
+    /// Takes out what has an entry's place, of a tree.
+    pub(crate) fn take_entry(&mut self, entry: &[u8], hint: u64) -> Option<Tuple> {
+        let key = &self.key;
+        let Store::Tree(tree) = &mut self.store else { return None };
+        let against = |other: &Entry| key.compare(other.hint, &other.tuple, hint, entry);
+        tree.remove(key.alike(hint), against).map(|entry| entry.tuple)
+    }
+
     /// Takes out the tuple that has this one's place, or each of its places.
     pub(crate) fn remove(&mut self, tuple: &[u8]) {
+        if self.is_functional() {
+            return self.remove_made(tuple);
+        }
         if self.def.kind == IndexKind::Rtree {
             if let Ok(bounds) = self.box_of(tuple)
                 && let Store::Rtree(tree) = &mut self.store
@@ -444,6 +469,9 @@ impl Index {
     pub(crate) fn clear(&mut self) {
         self.store = Index::empty_store(&self.def);
         self.added_beside = [0; 2];
+        if let Some(made) = &mut self.made {
+            made.bytes = 0;
+        }
     }
 
     /// All tuples: in order if it is a TREE.

@@ -32,6 +32,11 @@ impl<'a> Key<'a> {
         Ok(Key { values: bytes, count })
     }
 
+    /// The key of these values, of which there are so many.
+    pub(crate) fn of_values(values: &'a [u8], count: u32) -> Key<'a> {
+        Key { values, count }
+    }
+
     /// The values.
     pub(crate) fn values(&self) -> &'a [u8] {
         self.values

@@ -21,6 +21,7 @@ mod foreign_key;
 mod foreign_key_check;
 mod format;
 mod format_check;
+mod functional;
 mod hash_table;
 mod hint_window;
 mod index;
@@ -58,6 +59,9 @@ pub use foreign_key::ForeignKey;
 pub use foreign_key_check::Following;
 pub use format::{Field, Format, Rules};
 pub use format_check::{FormatCheck, Live};
+pub use functional::{
+    FunctionMaker, KeyFunction, Names, function_of_index, make_function, set_function_maker,
+};
 pub use index::{Index, Sought};
 pub use index_build::IndexBuild;
 pub use iterator_type::IteratorType;

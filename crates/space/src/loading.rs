@@ -35,12 +35,23 @@ impl Space {
         primary.choose_hints();
         let mut duplicate = None;
         for (at, index) in others.iter_mut().enumerate() {
+            if index.is_functional() {
+                let two = index.fill_made(primary.tuples(), &self.def.name)?;
+                duplicate = two.map(|two| (at + 1, two));
+                if duplicate.is_some() {
+                    break;
+                }
+                continue;
+            }
             if let Err(two) = index.fill(primary.tuples()) {
                 duplicate = Some((at + 1, two));
                 break;
             }
         }
         match duplicate {
+            Some((at, (old, new))) if self.indexes[at].is_functional() => {
+                Err(self.duplicate_entry(&self.indexes[at], &old, new.bytes()))
+            }
             Some((at, (old, new))) => Err(self.duplicate(&self.indexes[at], &old, new.bytes())),
             None => Ok(()),
         }

@@ -4,6 +4,7 @@ use crate::bitset::BitSearch;
 use crate::definition::IndexKind;
 use crate::entry::Entry;
 use crate::error::{BoxError, ErrorCode};
+use crate::functional::Made;
 use crate::index::{Index, Store};
 use crate::iterator_type::IteratorType;
 use crate::key::Key;
@@ -59,7 +60,10 @@ impl Space {
         after: Option<&[u8]>,
     ) -> Result<Selection<'_>, BoxError> {
         let index = self.require_index(index)?;
-        index.select(&self.def.name, iterator, key, (offset, limit), after)
+        let mut selection = index.select(&self.def.name, iterator, key, (offset, limit), after)?;
+        selection.entries_of = index.made.as_ref().zip(self.indexes.first());
+        selection.index = Some(index);
+        Ok(selection)
     }
 
     /// How many tuples [`Space::select`] would find.
@@ -139,6 +143,11 @@ pub struct Selection<'a> {
     left: u64,
     /// The hint of the last tuple's key.
     hint: u64,
+    /// Of a functional index: what resolves its entries, with the primary index,
+    entries_of: Option<(&'a Made, &'a Index)>,
+    index: Option<&'a Index>,
+    /// and the last entry and its tuple.
+    last: Option<(&'a Tuple, &'a Tuple)>,
 }
 
 /// A count.
@@ -250,7 +259,8 @@ impl<'a> Iterator for Selection<'a> {
 
 impl<'a> Selection<'a> {
     fn new(source: Source<'a>) -> Selection<'a> {
-        Selection { source, skipped: 0, left: u64::MAX, hint: 0 }
+        let (entries_of, index, last) = (None, None, None);
+        Selection { source, skipped: 0, left: u64::MAX, hint: 0, entries_of, index, last }
     }
 
     /// Goes on to the next tuple, as far as that takes little time.
@@ -263,9 +273,14 @@ impl<'a> Selection<'a> {
         if self.skipped > 0 {
             looked = self.skip(looked);
         }
-        if let Looked::Found((hint, _)) = looked {
-            self.left -= 1;
+        if let Looked::Found((hint, entry)) = looked {
             self.hint = hint;
+            if let Some((made, primary)) = self.entries_of {
+                let Some(tuple) = primary.resolve_entry(made, entry) else { return Looked::AtSome };
+                self.last = Some((entry, tuple));
+                looked = Looked::Found((hint, tuple));
+            }
+            self.left -= 1;
         }
         looked
     }
@@ -286,7 +301,10 @@ impl<'a> Selection<'a> {
 
     /// Which of the last tuple's keys led to it, for [`Index::position_at`].
     pub fn hint(&self) -> u64 {
-        self.hint
+        match (self.index, self.last) {
+            (Some(index), Some((entry, tuple))) => index.ordinal_of(tuple.bytes(), entry.bytes()),
+            _ => self.hint,
+        }
     }
 }
 
@@ -392,12 +410,21 @@ impl Index {
         if self.key.is_multikey() {
             return Err(BoxError::unsupported("Multikey index", "position by tuple"));
         }
+        if let Some(made) = &self.made {
+            return match made.function().is_multikey() {
+                true => Err(BoxError::unsupported("Multikey index", "position by tuple")),
+                false => Ok(self.made_position(tuple, 0)),
+            };
+        }
         Ok(self.key.extract(tuple, 0, true))
     }
 
     /// The position behind the tuple that a [`Selection`] found last; `hint` is its
     /// [`Selection::hint`].
     pub fn position_at(&self, tuple: &[u8], hint: u64) -> Vec<u8> {
+        if self.is_functional() {
+            return self.made_position(tuple, hint);
+        }
         self.key.extract(tuple, hint, true)
     }
 

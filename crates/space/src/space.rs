@@ -6,12 +6,14 @@ use crate::error::{BoxError, ErrorCode};
 use crate::field_type::{FieldType, peek};
 use crate::fields::Fields;
 use crate::format::{Field, Format, Rules};
+use crate::functional::{KeyFunction, Made};
 use crate::index::{Index, Sought};
 use crate::key::Key;
 use crate::key_part::Part;
 use crate::tuple::Tuple;
 use crate::tuple_check::TupleCheck;
 use ladon_msgpack::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Tarantool's default for `memtx_max_tuple_size`.
@@ -28,6 +30,8 @@ pub struct Space {
     pub(crate) indexes: Vec<Index>,
     pub(crate) rules: Arc<Rules>,
     pub(crate) tuple_check: Option<Arc<dyn TupleCheck>>,
+    /// What makes the keys of functional indexes, by number.
+    pub(crate) functions: BTreeMap<u32, Arc<dyn KeyFunction>>,
     /// Whether an index is multikey.
     pub(crate) has_multikey: bool,
     /// Bytes that the tuples take.
@@ -46,6 +50,7 @@ impl Space {
         let mut space = Space {
             rules: Arc::default(),
             tuple_check: None,
+            functions: BTreeMap::new(),
             def,
             indexes: Vec::new(),
             has_multikey: false,
@@ -160,13 +165,13 @@ impl Space {
             .iter()
             .map(|other| &other.def)
             .filter(|other| index.is_none_or(|index| index.id != other.id));
-        let parts = others.chain(index).flat_map(|index| &index.parts);
+        let parts = others.chain(index).flat_map(IndexDef::field_parts);
         Rules::new(&def.format, def.field_count, parts)
     }
 
     /// The rules of the definition and of one index alone.
     pub(crate) fn rules_with_only(&self, index: &IndexDef) -> Result<Rules, BoxError> {
-        Rules::new(&self.def.format, self.def.field_count, index.parts.iter())
+        Rules::new(&self.def.format, self.def.field_count, index.field_parts().iter())
     }
 
     fn check_tuples(&self, rules: &Rules) -> Result<(), BoxError> {
@@ -186,6 +191,9 @@ impl Space {
             self.check_tuples(&rules)?;
         }
         (self.def, self.rules) = (def, Arc::new(rules));
+        for made in self.indexes.iter_mut().filter_map(|index| index.made.as_mut()) {
+            made.set_format(&self.def.format);
+        }
         Ok(())
     }
 
@@ -233,7 +241,7 @@ impl Space {
         defs.sort_by_key(|def| def.id != 0);
         // The narrowest type of each field so far.
         let mut parts: Vec<&Part> = Vec::new();
-        for part in defs.iter().flat_map(|def| &def.parts) {
+        for part in defs.iter().flat_map(|def| def.field_parts()) {
             let place = parts.iter().position(|other| other.is_same_place(part));
             // The format says of a field what it is, and nothing of what is in it.
             let field = format.fields.get(part.field as usize).filter(|_| part.path.is_empty());
@@ -328,7 +336,13 @@ impl Space {
     /// tuples.
     pub(crate) fn reordered_by(&self, primary: &Index) -> Vec<Index> {
         let others = self.indexes.iter().filter(|other| other.def.id != primary.def.id);
-        let of = |other: &Index| Index::new(other.def.clone(), &primary.def.parts, self.hash_seed);
+        let parts = &primary.def.parts;
+        let of = |other: &Index| {
+            let function = other.made.as_ref().map(|made| Arc::clone(made.function()));
+            let made = function
+                .map(|function| Made::new(function, &self.def.format, &other.def.parts, parts));
+            Index::new(other.def.clone(), parts, self.hash_seed, made)
+        };
         others.map(of).collect()
     }
 
@@ -347,7 +361,17 @@ impl Space {
             Some(primary) if def.id != 0 => &primary.def.parts,
             _ => &[],
         };
-        let index = Index::new(def, primary, self.hash_seed);
+        let made = match def.func {
+            None => None,
+            Some(id) => {
+                let function = self.functions.get(&id).ok_or_else(|| {
+                    let message = format!("Function '{id}' does not exist");
+                    BoxError::new(ErrorCode::NO_SUCH_FUNCTION, message)
+                })?;
+                Some(Made::new(Arc::clone(function), &self.def.format, &def.parts, primary))
+            }
+        };
+        let index = Index::new(def, primary, self.hash_seed, made);
         Ok((index, rules))
     }
 
@@ -375,6 +399,12 @@ impl Space {
 
     fn fill(&self, index: &mut Index) -> Result<(), BoxError> {
         let Some(primary) = self.indexes.first() else { return Ok(()) };
+        if index.is_functional() {
+            return match index.fill_made(primary.tuples(), &self.def.name)? {
+                None => Ok(()),
+                Some((entry, new)) => Err(self.duplicate_entry(index, &entry, new.bytes())),
+            };
+        }
         let filled = index.fill(primary.tuples());
         filled.map_err(|(old, new)| self.duplicate(index, &old, new.bytes()))
     }
@@ -397,6 +427,9 @@ impl Space {
         rules.check(tuple.bytes())?;
         index.check_box(tuple.bytes())?;
         self.check_multikeys_of(index, tuple)?;
+        if index.is_functional() {
+            self.check_made(index, tuple.bytes(), None)?;
+        }
         self.put_into(index, tuple)
     }
 
@@ -404,6 +437,9 @@ impl Space {
     pub(crate) fn put_into(&self, index: &mut Index, tuple: &Tuple) -> Result<(), BoxError> {
         match index.put(tuple) {
             // Equal elements of a tuple have one place in a multikey index.
+            Some(entry) if index.is_functional() => {
+                Err(self.duplicate_entry(index, &entry, tuple.bytes()))
+            }
             Some(old) if !old.is_same(tuple) => Err(self.duplicate(index, &old, tuple.bytes())),
             _ => Ok(()),
         }
@@ -452,6 +488,11 @@ impl Space {
         BoxError::new(ErrorCode::TUPLE_FOUND, message)
     }
 
+    /// As `duplicate`, by an entry of a functional index.
+    pub(crate) fn duplicate_entry(&self, index: &Index, entry: &Tuple, new: &[u8]) -> BoxError {
+        self.duplicate(index, self.resolve(index, entry).unwrap_or(entry), new)
+    }
+
     /// Begins to fetch what finding these needs: keys in the index with this number, tuples in all.
     /// For a small index, that would cost more than it saves.
     pub fn fetch_ahead(&self, index: u32, sought: &[Sought<'_>]) {
@@ -480,7 +521,7 @@ impl Space {
         let index = self.require_unique(index)?;
         let key = Key::parse(key)?;
         index.key.check_exact(&key)?;
-        Ok(index.find_key(&key).map(|(_, tuple)| tuple))
+        Ok(index.find_key(&key).and_then(|(_, entry)| self.resolve(index, entry)))
     }
 
     pub(crate) fn require_unique(&self, index: u32) -> Result<&Index, BoxError> {
@@ -497,7 +538,9 @@ impl Space {
     /// # Errors
     /// `NO_SUCH_INDEX_ID`; one if the index has no places.
     pub fn random(&self, index: u32, number: u64) -> Result<Option<Tuple>, BoxError> {
-        self.require_index(index)?.random(&self.def.name, number).map(Option::<&Tuple>::cloned)
+        let index = self.require_index(index)?;
+        let entry = index.random(&self.def.name, number)?;
+        Ok(entry.and_then(|entry| self.resolve(index, entry)).cloned())
     }
 
     /// The primary key of a tuple that fits the format: a MessagePack array.

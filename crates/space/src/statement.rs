@@ -12,7 +12,7 @@ use crate::update;
 
 /// Keys that a tuple may have in all multikey indexes together: some ten milliseconds' work.
 /// Tarantool 2.11 has room for some 8,000 elements in a tuple.
-const KEYS_MAX: u64 = 1 << 16;
+pub(crate) const KEYS_MAX: u64 = 1 << 16;
 
 /// What a statement did: the tuple that left, and the tuple that came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl Space {
         index.key.check_exact(&key)?;
         // As in Tarantool, nobody looks at operations that have no tuple.
         let Some((place, old)) = index.locate(&key) else { return Ok(Written::default()) };
-        let old = old.clone();
+        let Some(old) = self.resolve(index, old).cloned() else { return Ok(Written::default()) };
         let operations = update::parse(ops, index_base, &self.def.format)?;
         let bytes = update::apply(old.bytes(), &operations, &self.rules, false)?;
         self.check_tuple(&bytes)?;
@@ -268,9 +268,8 @@ impl Space {
         let key = Key::parse(key)?;
         index.key.check_exact(&key)?;
         if number != 0 {
-            let Some(old) = index.find_key(&key).map(|(_, tuple)| tuple.clone()) else {
-                return Ok(Written::default());
-            };
+            let found = index.find_key(&key).and_then(|(_, entry)| self.resolve(index, entry));
+            let Some(old) = found.cloned() else { return Ok(Written::default()) };
             self.take_out(&old);
             return Ok(Written { old: Some(old), new: None });
         }
@@ -354,6 +353,10 @@ impl Space {
     /// `tuple` has the boxes that RTREE indexes need.
     pub(crate) fn check_unique(&self, tuple: &[u8], old: Option<&Tuple>) -> Result<(), BoxError> {
         for index in &self.indexes[1..] {
+            if index.is_functional() {
+                self.check_made(index, tuple, old)?;
+                continue;
+            }
             if !index.def.is_unique {
                 index.check_box(tuple)?;
                 continue;
@@ -394,8 +397,10 @@ impl Space {
 
     /// Whether no index but the primary one refuses tuples.
     fn is_unique_by_primary(&self) -> bool {
-        // An RTREE refuses what has no box.
-        let refuses = |index: &Index| index.def.is_unique || index.def.kind == IndexKind::Rtree;
+        // An RTREE refuses what has no box, a functional index what has no key.
+        let refuses = |index: &Index| {
+            index.def.is_unique || index.def.kind == IndexKind::Rtree || index.is_functional()
+        };
         !self.indexes[1..].iter().any(refuses)
     }
 

@@ -189,7 +189,7 @@ fn each_pair<'a>(mut map: &'a [u8], mut visit: impl FnMut(&'a [u8], &'a [u8])) {
 fn index_of(index: &ladon_space::Index) -> Index {
     let def = index.def();
     let part = |part: &ladon_space::Part| IndexPart {
-        field: part.path.is_empty().then_some(part.field),
+        field: (part.path.is_empty() && def.func.is_none()).then_some(part.field),
         kind: part.kind,
         collation: collation_id(part.collation),
         excludes_null: part.exclude_null,

@@ -38,6 +38,16 @@ impl<'a> Packet<'a> {
         })
     }
 
+    /// A request that comes from inside of the process, of a stream (0: of none).
+    #[inline(always)]
+    pub fn of(stream_id: u64, request: Request<'a>) -> Packet<'a> {
+        let request_type = request.request_type();
+        Packet(Decoded::Request(
+            Header { request_type, stream_id, ..Header::default() },
+            Ok(request),
+        ))
+    }
+
     /// Whether it belongs to a stream, whose replies keep the order of its requests. What is no
     /// request is no stream's, but ends or follows others'.
     #[inline]

@@ -128,9 +128,7 @@ impl Session {
             name: name.to_vec(),
             arguments: arguments.to_vec(),
             user,
-            session: self.client().0,
-            peer: self.peer(),
-            fd: self.fd(),
+            client: Arc::clone(self.info()),
             sync,
             asker,
         }
@@ -169,11 +167,21 @@ impl Session {
         Err(failed)
     }
 
-    /// The client has gone.
+    /// The client has gone, while the program may be at work for it.
+    pub fn end_early(&mut self, node: &Node) {
+        if !self.has_ended {
+            self.tell_of_end(node);
+            self.has_ended = true;
+        }
+    }
+
+    /// The client has gone. If the program has been told so already, it only forgets what requests
+    /// have left since.
     pub(crate) fn tell_of_end(&self, node: &Node) {
         let Some(program) = node.program.as_deref() else { return };
         if self.is_known || program.wants(Kind::Disconnect) {
-            program.tell(self.request((Kind::Disconnect, b"", b""), (self.user(), 0), None));
+            let name: &[u8] = if self.has_ended { b"again" } else { b"" };
+            program.tell(self.request((Kind::Disconnect, name, b""), (self.user(), 0), None));
         }
     }
 }

@@ -107,7 +107,8 @@ const SPACES: &str = "
 
 Spaces, indexes, users and rights are made as connectors can make them: by tuples of the system spaces.
 
-- **Indexes**: `TREE`, `HASH`, `BITSET` and `RTREE`. Absent, and refused by name: functional indexes.
+- **Indexes**: `TREE`, `HASH`, `BITSET` and `RTREE`. A functional index (`TREE`) is one whose option `func` names a function of
+  `_func` in Lua with a body, deterministic and sandboxed; `_func_index` stays empty.
 - **`BITSET` and `RTREE`** select with every iterator that Tarantool has for them; the order is not Tarantool's. A selection by
   bits reads the index's nodes from the smallest value on that may have the bits. A coordinate that is NaN fits every
   key but that of `EQ`. Tuples that are equally near come in the order of their bytes.

@@ -46,6 +46,8 @@ pub struct Session {
     pub(crate) untaken: Option<Arc<Untaken>>,
     /// The program may keep something of it.
     pub(crate) is_known: bool,
+    /// The program was told of its end while it was still at work for it.
+    pub(crate) has_ended: bool,
     /// It is the program's, which has no other to ask.
     pub(crate) is_of_program: bool,
     /// What the definition takes long for that the request asks for which runs.
@@ -96,6 +98,7 @@ impl Session {
             awaited: None,
             untaken: None,
             is_known: false,
+            has_ended: false,
             is_of_program: false,
             preparing: None,
             asked: None,
@@ -168,11 +171,6 @@ impl Session {
         &self.info
     }
 
-    /// The client's address.
-    pub(crate) fn peer(&self) -> String {
-        self.info.addr.to_string()
-    }
-
     /// A session of a program, which runs as a user.
     pub fn of_program(user: u32, node: &Node, info: Arc<ClientInfo>) -> Session {
         let mut session = Session::new([0; 4], info);
@@ -183,6 +181,20 @@ impl Session {
 
     pub(crate) fn client(&self) -> WatchingClient {
         (self.info.id, self.info.thread, self.info.slot)
+    }
+
+    /// A program's session goes on as the user that has its number now: the one before may have been
+    /// dropped.
+    #[inline]
+    pub fn log_in_anew(&mut self, node: &Node) {
+        let spaces = &node.keyspace.spaces;
+        let version = spaces.access_version();
+        if self.user_since != version {
+            if spaces.was_dropped_since(self.user, self.user_since) {
+                self.rights = None;
+            }
+            self.user_since = version;
+        }
     }
 
     /// Identifies the node.
@@ -232,11 +244,6 @@ impl Session {
 
     pub(crate) fn salt(&self) -> &[u8; SALT_BYTES] {
         &self.salt
-    }
-
-    /// The number of its socket.
-    pub(crate) fn fd(&self) -> i32 {
-        self.info.fd
     }
 
     /// Its user, and the version of all users and rights by which it has logged in.

@@ -3,15 +3,16 @@
 use super::{Native, raise_failed, raise_text, uint};
 use crate::context::{Context, failed, not_configured};
 use crate::host::Data;
-use crate::stack::{State, bytes, push_bytes};
+use crate::stack::{LUA_TCDATA, State, bytes, push_bytes};
 use crate::values::{Types, ValueError};
 use ladon_iproto::client::Reply;
+use ladon_iproto::reply::plain_data;
 use ladon_iproto::request::{
     Begin, Call, Delete, Execute, IndexRef, Put, Request, Select, SpaceRef, Statement, Update,
     Upsert,
 };
 use ladon_kernel::program::Failed;
-use ladon_msgpack::{read_array, take};
+use ladon_msgpack::{read_array, take, write};
 use mlua::ffi::*;
 use std::ffi::c_int;
 
@@ -93,7 +94,7 @@ struct Encoded<'t> {
 }
 
 impl<'t> Encoded<'t> {
-    /// The values at these indices; 0 for none.
+    /// The values at these indices; 0 for none, and negative ones for keys.
     unsafe fn of(
         state: State,
         context: &Context,
@@ -109,9 +110,12 @@ impl<'t> Encoded<'t> {
         let mut encoded = Encoded { buffer: context.take_buffer(), ends: [0; 3], text };
         let types = context.types.get();
         for (index, end) in indices.into_iter().zip(&mut encoded.ends) {
-            if index != 0 {
+            if index > 0 {
                 // SAFETY: As promised by the caller.
                 unsafe { types.encode(state, index, &mut encoded.buffer) }?;
+            } else if index < 0 {
+                // SAFETY: As promised by the caller.
+                unsafe { encode_key(&types, state, -index, &mut encoded.buffer) }?;
             }
             *end = encoded.buffer.len();
         }
@@ -121,6 +125,28 @@ impl<'t> Encoded<'t> {
     fn get(&self, at: usize) -> &[u8] {
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.buffer[start..self.ends[at]]
+    }
+}
+
+/// A key: what is no table and no tuple, is its only part.
+unsafe fn encode_key(
+    types: &Types,
+    state: State,
+    index: c_int,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
+    // SAFETY: As promised by the caller.
+    unsafe {
+        let kind = lua_type(state, index);
+        let is_null = kind == LUA_TCDATA && ladon_modules::is_null(state, index);
+        if kind == LUA_TNIL || kind == LUA_TNONE || is_null {
+            write::array(out, 0);
+            return Ok(());
+        }
+        if kind != LUA_TTABLE && types.tuple(state, index).is_none() {
+            write::array(out, 1);
+        }
+        types.encode(state, index, out)
     }
 }
 
@@ -176,7 +202,14 @@ unsafe fn show_reply(
     reply: &[u8],
     show: Show,
 ) -> Result<c_int, Refused> {
-    let packet = reply;
+    if let Some((count, values)) = plain_data(reply)
+        && !matches!(show, Show::Body)
+    {
+        // SAFETY: As promised by the caller.
+        return unsafe { show_values(state, types, (count, values), show) };
+    }
+    // Behind its length.
+    let packet = reply.get(5..).unwrap_or_default();
     let reply = Reply::decode(packet).map_err(ValueError::from)?;
     if let Some(failed) = failed(&reply) {
         return Err(failed.into());
@@ -190,6 +223,17 @@ unsafe fn show_reply(
     }
     let mut data = reply.data.unwrap_or(&[0x90]);
     let count = read_array(&mut data).map_err(ValueError::from)?;
+    // SAFETY: As promised by the caller.
+    unsafe { show_values(state, types, (count, data), show) }
+}
+
+/// Pushes what is shown of so many values.
+unsafe fn show_values(
+    state: State,
+    types: &Types,
+    (count, mut data): (u32, &[u8]),
+    show: Show,
+) -> Result<c_int, Refused> {
     // SAFETY: As promised by the caller; room is made on the stack.
     unsafe {
         if lua_checkstack(state, 8) == 0 {
@@ -300,7 +344,7 @@ unsafe extern "C-unwind" fn get(state: State) -> c_int {
         let context = Context::of(state);
         let of = (uint(state, 1), uint(state, 2));
         let request = request_of(|it: &Encoded| select_of(it, of, 0, (0, 2), false));
-        ask(state, context, [3, 0, 0], request, Show::Tuple(of.0))
+        ask(state, context, [-3, 0, 0], request, Show::Tuple(of.0))
     }
 }
 
@@ -339,7 +383,7 @@ unsafe extern "C-unwind" fn update(state: State) -> c_int {
                 operations: it.get(1),
             })
         });
-        ask(state, context, [3, 4, 0], request, Show::Tuple(space))
+        ask(state, context, [-3, 4, 0], request, Show::Tuple(space))
     }
 }
 
@@ -353,7 +397,7 @@ unsafe extern "C-unwind" fn delete(state: State) -> c_int {
             let (space, index) = (SpaceRef::Id(space), IndexRef::Id(index));
             Request::Delete(Delete { space, index, key: it.get(0) })
         });
-        ask(state, context, [3, 0, 0], request, Show::Tuple(space))
+        ask(state, context, [-3, 0, 0], request, Show::Tuple(space))
     }
 }
 

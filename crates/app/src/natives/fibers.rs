@@ -167,10 +167,10 @@ unsafe extern "C-unwind" fn client(state: State) -> c_int {
         let current = context.scheduler.current();
         let clients = context.clients.borrow();
         let Some(client) = clients.get(&current) else { return 0 };
-        lua_pushnumber(state, client.session as f64);
+        lua_pushnumber(state, client.info.id as f64);
         lua_pushnumber(state, f64::from(client.user));
-        push_bytes(state, client.peer.as_bytes());
-        lua_pushnumber(state, f64::from(client.fd));
+        push_bytes(state, client.info.addr.as_bytes());
+        lua_pushnumber(state, f64::from(client.info.fd));
         lua_pushnumber(state, client.sync as f64);
         5
     }
@@ -208,17 +208,22 @@ unsafe extern "C-unwind" fn push(state: State) -> c_int {
 }
 
 /// `want(event, boolean)`: whether the program is told when clients connect, log in, go or are denied
-/// something.
+/// something, or asked to end before the process does.
 unsafe extern "C-unwind" fn want(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
+        let inbox = &Context::of(state).inbox;
         let kind = match bytes(state, 1).unwrap_or_default() {
+            b"end" => {
+                inbox.want_end(lua_toboolean(state, 2) != 0);
+                return 0;
+            }
             b"connect" => Kind::Connect,
             b"auth" => Kind::Auth,
             b"denied" => Kind::Denied,
             _ => Kind::Disconnect,
         };
-        Context::of(state).inbox.want(kind, lua_toboolean(state, 2) != 0);
+        inbox.want(kind, lua_toboolean(state, 2) != 0);
     }
     0
 }

@@ -2,6 +2,7 @@
 
 use super::error::no_such_space;
 use super::foreign_keys::Links;
+use super::function::index_function;
 use super::open_transactions::{OpenTransactions, TransactionLimits};
 use super::stillness::{DefinitionTurn, Stillness};
 use crate::noting::Noting;
@@ -640,8 +641,12 @@ pub fn described_space(tuple: &[u8]) -> Result<SpaceId, BoxError> {
 /// Creates the index that a tuple of `_index` describes.
 pub(crate) fn define_index(catalog: &Catalog, tuple: &[u8]) -> Result<(), BoxError> {
     let id = described_space(tuple)?;
+    let function = index_function(catalog, tuple)?;
     let cell = catalog.get(id).ok_or_else(|| no_such_space(id))?;
     let mut held = cell.lock();
+    if let Some((id, function)) = function {
+        held.space.set_function(id, function);
+    }
     let def = IndexDef::from_tuple(tuple, held.space.def())?;
     held.space.create_index(def)
 }

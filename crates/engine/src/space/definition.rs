@@ -14,6 +14,7 @@
 
 use super::catalog::{Catalog, Changing, Content, Spaces, described_space};
 use super::error::{cannot_alter, cannot_drop, cannot_mount, no_such_sequence, no_such_space};
+use super::function::index_function;
 use super::permission::looks_at;
 use super::rights::DefinitionRights;
 use super::transaction::SpaceTx;
@@ -23,11 +24,12 @@ use crate::noting::Prepares;
 use crate::tx::{Garbage, Scratch};
 use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::{
-    BoxError, ForeignKey, Index, IndexDef, Live, SequenceDef, Space, SpaceDef, SpaceSequence,
-    Tuple, Written,
+    BoxError, ForeignKey, Index, IndexDef, KeyFunction, Live, SequenceDef, Space, SpaceDef,
+    SpaceSequence, Tuple, Written,
 };
 use ladon_system_spaces as system;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What a definition takes long for, done before it comes.
 pub(crate) trait Prepared: Send + Sync {
@@ -185,6 +187,8 @@ impl Effect<'_> {
         let described = self.described()?;
         self.check_permission(tx, rights)?;
         let Some(described) = described else { return Ok(()) };
+        // `_func` comes before the spaces of users.
+        let function = self.index_function(tx.catalog())?;
         if self.id == system::TRUNCATE && self.new.is_none() {
             return Ok(());
         }
@@ -216,6 +220,9 @@ impl Effect<'_> {
                 }
                 _ => Err(no_such_space(described).into()),
             };
+        }
+        if let Some((id, function)) = function {
+            tx.space_mut(described).set_function(id, function);
         }
         self.check_filler(tx, described)?;
         self.check_named(catalog, tx.space_mut(described))?;
@@ -320,7 +327,7 @@ impl Effect<'_> {
         let Some(id) = defs.iter().flatten().map(|def| def.id).next().filter(|id| *id != 0) else {
             return noting.break_off(|_| true);
         };
-        let mut parts = defs.iter().flatten().flat_map(|def| &def.parts);
+        let mut parts = defs.iter().flatten().flat_map(IndexDef::field_parts);
         let reaches_into_fields = parts.any(|part| !part.path.steps().is_empty());
         let is_multikey = space.index(id).is_some_and(Index::is_multikey);
         noting.break_off(|it| match it {
@@ -381,6 +388,17 @@ impl Effect<'_> {
         match prepared.catch_up(new.bytes(), &|id| tx.held(id))? {
             true => Ok(prepared.take_effect(tx.space_mut(described))?),
             false => Err(Hindered::Unprepared),
+        }
+    }
+
+    /// The function that makes the keys of a new index, and its number.
+    pub(super) fn index_function(
+        &self,
+        catalog: &Catalog,
+    ) -> Result<Option<(u32, Arc<dyn KeyFunction>)>, BoxError> {
+        match (self.id, self.new) {
+            (system::INDEX, Some(new)) => index_function(catalog, new.bytes()),
+            _ => Ok(None),
         }
     }
 

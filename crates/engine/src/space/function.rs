@@ -1,13 +1,18 @@
-//! Functions, as tuples of `_func` describe them. There is nothing that runs them yet: who may call
-//! one, and who owns it, is all that takes effect.
+//! Functions, as tuples of `_func` describe them. Who may call one, and who owns it, takes effect
+//! here, and that functional indexes call it.
 //!
 //! Source: the checks of Tarantool's `alter.cc` and `func_def.c`.
 
+use super::catalog::Catalog;
 use super::error::{cannot_create_function, unknown_language, wrong_function_options};
 use super::users::{number, text};
 use ladon_msgpack::{Value, read, read_map, skip};
 use ladon_space::fields::{Fields, field};
-use ladon_space::{BoxError, FieldType, check_identifier};
+use ladon_space::{
+    BoxError, ErrorCode, FieldType, KeyFunction, check_identifier, function_of_index, make_function,
+};
+use ladon_system_spaces as system;
+use std::sync::Arc;
 
 /// The highest number of a function.
 const ID_MAX: u32 = 32_000;
@@ -20,6 +25,7 @@ mod at {
     pub(super) const RETURNS: usize = 8;
     pub(super) const AGGREGATE: usize = 9;
     pub(super) const DATA_ACCESS: usize = 10;
+    pub(super) const IS_DETERMINISTIC: u32 = 11;
     pub(super) const IS_SANDBOXED: u32 = 12;
     pub(super) const IS_NULL_CALL: u32 = 13;
     pub(super) const EXPORTS: u32 = 14;
@@ -114,6 +120,50 @@ impl FunctionDef {
         let [one, other] = [one, other].map(|tuple| Fields::of(tuple).take(at::CREATED));
         one.eq(other)
     }
+}
+
+/// The function that a tuple of `_index` names, if it names one, and its number. `_func` is locked
+/// meanwhile: who asks has locked nothing behind it.
+///
+/// # Errors
+/// There is no such function, it may not make keys, or its text is none.
+pub(crate) fn index_function(
+    catalog: &Catalog,
+    index: &[u8],
+) -> Result<Option<(u32, Arc<dyn KeyFunction>)>, BoxError> {
+    let Some(id) = function_of_index(index)? else { return Ok(None) };
+    let mut key = Vec::new();
+    ladon_msgpack::write::array(&mut key, 1);
+    ladon_msgpack::write::uint(&mut key, id.into());
+    let found = catalog.lock(system::FUNC)?.space.get(0, &key)?;
+    let Some(function) = found else {
+        let message = format!("Function '{id}' does not exist");
+        return Err(BoxError::new(ErrorCode::NO_SUCH_FUNCTION, message));
+    };
+    let tuple = function.bytes();
+    let body = text(tuple, at::BODY as usize);
+    let is_fit = text(tuple, at::LANGUAGE) == "LUA"
+        && !body.is_empty()
+        && is_true(tuple, at::IS_DETERMINISTIC)
+        && is_true(tuple, at::IS_SANDBOXED);
+    if !is_fit {
+        let message = "Wrong index options (field 0): referenced function doesn't satisfy \
+                       functional index function constraints";
+        return Err(BoxError::new(ErrorCode::WRONG_INDEX_OPTIONS, message));
+    }
+    let made = make_function(&text(tuple, 2), &body, has_option(tuple, b"is_multikey"))?;
+    Ok(Some((id, made)))
+}
+
+fn has_option(tuple: &[u8], wanted: &[u8]) -> bool {
+    let Some(mut options) = field(tuple, at::OPTIONS) else { return false };
+    for _ in 0..read_map(&mut options).unwrap_or(0) {
+        let (name, value) = (read(&mut options), read(&mut options));
+        if name == Ok(Value::Str(wanted)) {
+            return value == Ok(Value::Bool(true));
+        }
+    }
+    false
 }
 
 fn is_true(tuple: &[u8], at: u32) -> bool {

@@ -56,6 +56,7 @@ pub(crate) use error::{
     conflict, has_triggers, no_such_space, too_many_transactions, transactions_too_large,
 };
 pub(crate) use foreign_keys::{DEPTH_MAX, FOLLOWED_MAX, check_written, followed, too_deep};
+pub(crate) use function::index_function;
 pub(crate) use held_spaces::HeldSpaces;
 pub(crate) use mounted::{TupleEvent, event_of, key_of};
 pub(crate) use recovery::{RecoveringSpaces, SpaceFault, SpaceReplay};

@@ -29,6 +29,7 @@ use ladon_msgpack::write;
 use ladon_record::SpaceId;
 use ladon_space::{
     BoxError, IteratorType, SequenceDef, SpaceDef, SpaceSequence, Tuple, check_identifier,
+    function_of_index,
 };
 use ladon_system_spaces as system;
 
@@ -42,6 +43,7 @@ pub(super) fn looks_at(id: SpaceId) -> &'static [SpaceId] {
         system::PRIV => {
             &[system::SPACE, system::SEQUENCE, system::FUNC, system::USER, system::PRIV]
         }
+        system::FUNC => &[system::INDEX, system::FUNC],
         _ => &[],
     }
 }
@@ -71,7 +73,10 @@ impl Effect<'_> {
             system::FK_CONSTRAINT | system::CK_CONSTRAINT => {
                 Err(does_not_support("Ladon", "SQL constraints"))
             }
-            system::FUNC_INDEX => Err(does_not_support("Ladon", "functional indexes")),
+            system::FUNC_INDEX => Err(does_not_support(
+                "Ladon",
+                "`_func_index`: the option `func` of `_index` says it",
+            )),
             system::CLUSTER => Err(does_not_support("Ladon", "replication")),
             _ => Ok(()),
         }
@@ -259,6 +264,11 @@ impl Effect<'_> {
             (Some(old), None) => {
                 let old = FunctionDef::of_checked(old.bytes())?;
                 check(&old, Privilege::DROP)?;
+                let mut indexes = tx.space(system::INDEX).require_index(0)?.tuples();
+                if indexes.any(|index| function_of_index(index.bytes()) == Ok(Some(old.id))) {
+                    return Err(cannot_drop_function(old.owner, "function has references"));
+                }
+                drop(indexes);
                 lock_system(tx, system::PRIV)?;
                 match has_grants(tx, ObjectKind::Function, old.id)? {
                     true => Err(cannot_drop_function(old.owner, "function has grants")),

@@ -304,11 +304,15 @@ fn redo(space: &mut Space, id: SpaceId, change: Change<'_>) -> Result<Written, B
 /// The effect of a definition that is replayed.
 fn take_effect(keyspace: &Keyspace, catalog: &Catalog, effect: Effect<'_>) -> Result<(), BoxError> {
     let changing = keyspace.spaces.lock_catalog();
+    let function = effect.index_function(catalog)?;
     if let Some(described) = effect.described()?
         && let Some(cell) = catalog.get(described)
         && !system::is_system(described)
     {
         let mut held = cell.lock();
+        if let Some((id, function)) = function {
+            held.space.set_function(id, function);
+        }
         effect.apply(&mut held.space)?;
         let is_altered = effect.id == system::INDEX && effect.old.is_some();
         if is_altered && keyspace.spaces.lost_tuples_canary.load(Relaxed) {

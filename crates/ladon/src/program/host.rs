@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// The server's thread, and how it ended.
 type ServerThread = JoinHandle<Result<(), String>>;
@@ -129,7 +130,9 @@ impl ProgramHost {
 
     fn spawn(&self, settings: Arc<Settings>, supervisor: Supervisor) -> Result<(), String> {
         let reload = Arc::new(Reload::default());
-        signals::watch(Arc::clone(&self.stop), Arc::clone(&reload))
+        let inbox = Arc::clone(&self.inbox);
+        let ask = move |stop: &Arc<StopSignal>| ask_to_end(&inbox, stop);
+        signals::watch(Arc::clone(&self.stop), Arc::clone(&reload), ask)
             .map_err(|error| format!("cannot watch for signals: {error}"))?;
         let stop = Arc::clone(&self.stop);
         let inbox = Arc::clone(&self.inbox);
@@ -262,6 +265,24 @@ impl Host for ProgramHost {
 
     fn is_stopping(&self) -> bool {
         self.stop.is_requested()
+    }
+}
+
+/// Asks a program to end, and its server if that has nothing to do before. A program that does not
+/// end is left where it is.
+fn ask_to_end(inbox: &Inbox, stop: &Arc<StopSignal>) {
+    /// A second more than `box.ctl.on_shutdown` gives its functions.
+    const PATIENCE: Duration = Duration::from_secs(4);
+    if !inbox.ask_to_end() {
+        return stop.request(Shutdown::default());
+    }
+    let late = Arc::clone(stop);
+    let watch = move || {
+        std::thread::sleep(PATIENCE);
+        late.request(Shutdown::default());
+    };
+    if std::thread::Builder::new().name("ladon-patience".into()).spawn(watch).is_err() {
+        stop.request(Shutdown::default());
     }
 }
 

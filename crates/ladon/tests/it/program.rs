@@ -139,6 +139,22 @@ fn what_is_broadcast_is_seen_here_and_by_clients() {
     check_own_transcript("watch");
 }
 
+#[test]
+fn functional_indexes_are_those_of_tarantool() {
+    check_transcript("functional");
+}
+
+#[test]
+fn checks_of_spaces_are_those_of_tarantool() {
+    check_transcript("checks");
+}
+
+#[test]
+fn what_runs_before_the_end_is_that_of_tarantool() {
+    check_transcript("at_end");
+    check_transcript("at_exit");
+}
+
 /// A program that serves clients; killed when dropped.
 pub struct Serving {
     process: Child,
@@ -307,6 +323,75 @@ fn a_fiber_that_never_waits_is_ended_alone() {
     assert!(client.has_reply_within(Duration::from_secs(20)), "it waits on");
 }
 
+fn ask_text(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("connects");
+    stream.write_all(request.as_bytes()).expect("sends");
+    stream.shutdown(std::net::Shutdown::Write).expect("ends");
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).expect("a reply");
+    reply
+}
+
+/// Whoever writes, the keys that a function makes are those of the tuples, and a check holds: also in
+/// what is recovered from the log, and from a checkpoint.
+#[test]
+fn functional_indexes_and_checks_hold_for_every_writer() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let port = Ports::take(1).expect("a port");
+    let redis = format!("127.0.0.1:{}", port.first());
+    let mut serving = Serving::start_program(dir.path(), &["--resp", &redis], "keyed.lua");
+    let mut client = serving.client();
+    let space = SpaceRef::Name(b"people");
+    let row = |id: u64, mails: &str| array(&[int(id), text(mails)]);
+    let mails = |client: &mut Iproto| {
+        let found = client.call("mails", &[0x90]).expect("the index is as the tuples");
+        (found[0].clone(), number(&found[1]))
+    };
+    assert_eq!(ask_text(&redis, "HSET person:1 mails A@x,b@x\r\n"), ":1\r\n");
+    client.ask(&Request::Insert(Put { space, tuple: &row(2, "c@x") })).expect("an insertion");
+    let taken = client.ask(&Request::Insert(Put { space, tuple: &row(3, "d@x,a@X") }));
+    assert_eq!(taken.expect_err("a duplicate").0, 3);
+    let execute = |client: &mut Iproto, statement: &str| {
+        let arguments = array(&[text(statement)]);
+        let name = b"local done, err = box.execute(...) return done ~= nil, tostring(err)";
+        client.ask(&Request::Eval(Call { name, arguments: &arguments })).expect("evaluates")
+    };
+    let done = execute(&mut client, "INSERT INTO \"people\" VALUES (4, 'e@x,f@x', 7)");
+    assert_eq!(done[0], [0xc3], "{done:?}");
+    let refused = execute(&mut client, "INSERT INTO \"people\" VALUES (5, 'f@x', 7)");
+    assert_eq!(refused[0], [0xc2], "{refused:?}");
+    assert!(ask_text(&redis, "HSET person:6 mails C@x\r\n").starts_with("-ERR Duplicate key"));
+    let too_old = ask_text(&redis, "HSET person:1 age 200\r\n");
+    assert!(too_old.contains("Check constraint failed 'young'"), "{too_old}");
+    assert_eq!(mails(&mut client), (text("1 1 2 4 4"), 5));
+
+    assert_eq!(ask_text(&redis, "HSET person:1 mails g@x\r\n"), ":0\r\n");
+    assert_eq!(
+        ask_text(&redis, "MULTI\r\nDEL person:2\r\nEXEC\r\n"),
+        "+OK\r\n+QUEUED\r\n*1\r\n:1\r\n"
+    );
+    execute(&mut client, "UPDATE \"people\" SET \"mails\" = 'f@x' WHERE \"id\" = 4");
+    let mut stream = Iproto::connect(serving.ports.first());
+    stream.stream_id = 1;
+    stream.ask(&Request::Begin(Begin::default())).expect("begins");
+    stream.ask(&Request::Replace(Put { space, tuple: &row(7, "h@x,i@x") })).expect("replaces");
+    stream.ask(&Request::Commit(None)).expect("commits");
+    assert_eq!(mails(&mut client), (text("1 4 7 7"), 4));
+
+    for makes_checkpoint in [false, true] {
+        if makes_checkpoint {
+            client.call("snapshot", &[0x90]).expect("a checkpoint");
+        }
+        kill(pid(&serving.process), Signal::SIGKILL).expect("killed");
+        let _ = serving.process.wait();
+        serving = Serving::start_program(dir.path(), &["--resp", &redis], "keyed.lua");
+        client = serving.client();
+        assert_eq!(mails(&mut client), (text("1 4 7 7"), 4), "{makes_checkpoint}");
+        let taken = client.ask(&Request::Insert(Put { space, tuple: &row(8, "I@x") }));
+        assert_eq!(taken.expect_err("a duplicate").0, 3);
+    }
+}
+
 /// Whoever writes a space with triggers has them called, or is refused.
 #[test]
 fn no_client_writes_past_triggers() {
@@ -317,14 +402,6 @@ fn no_client_writes_past_triggers() {
     let arguments = ["--resp", &redis, "--http", &http];
     let serving = Serving::start_program(dir.path(), &arguments, "guarded.lua");
     let mut client = serving.client();
-    let ask_text = |address: &str, request: &str| {
-        let mut stream = TcpStream::connect(address).expect("connects");
-        stream.write_all(request.as_bytes()).expect("sends");
-        stream.shutdown(std::net::Shutdown::Write).expect("ends");
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).expect("a reply");
-        reply
-    };
     let changed = |client: &mut Iproto| {
         let state = client.call("state", &[0x90]).expect("a state");
         (number(&state[0]), number(&state[1]))

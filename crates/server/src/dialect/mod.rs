@@ -123,6 +123,15 @@ impl Dialect {
         }
     }
 
+    /// The client sends no more, and a program may be at work for it: that hears of it now.
+    pub(crate) fn tell_of_end(&mut self, node: &Node) {
+        if let Dialect::Iproto(iproto) = self
+            && iproto.set_aside.is_some()
+        {
+            iproto.session.end_early(node);
+        }
+    }
+
     #[inline]
     pub(crate) fn held(&self) -> Held {
         match self {

@@ -150,6 +150,7 @@ impl Worker {
         if let Some(connection) = &mut self.connections[conn.slot as usize] {
             connection.input_ended = true;
             connection.dialect.input_ended();
+            connection.dialect.tell_of_end(&self.node);
             self.queues.push(WaitsFor::Release, connection);
         } else {
             self.keep_input_end(conn);

@@ -1,0 +1,25 @@
+-- What runs before the process ends by a signal.
+box.cfg{log_level = 1}
+io.stdout:setvbuf('no')
+local fiber = require('fiber')
+local space = box.schema.space.create('s')
+space:create_index('pk')
+print(pcall(box.ctl.on_shutdown, 1))
+print(pcall(box.ctl.on_shutdown, nil, print))
+local function none() print('never') end
+box.ctl.on_shutdown(function() print('the first one', space:len()) end)
+box.ctl.on_shutdown(none)
+box.ctl.on_shutdown(function()
+    print('the last one')
+    fiber.sleep(0.1)
+    space:insert{1}
+    print('has slept')
+end)
+box.ctl.on_shutdown(nil, none)
+print(#box.ctl.on_shutdown())
+fiber.create(function()
+    fiber.sleep(0.05)
+    os.execute('kill -TERM ' .. require('tarantool').pid())
+    fiber.sleep(5)
+    print('late')
+end)
