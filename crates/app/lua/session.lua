@@ -170,17 +170,50 @@ end
 -- as in Tarantool.
 local were_admin = setmetatable({}, {__mode = 'k'})
 
+-- What a new user may do to the universe.
+local USAGE_AND_SESSION = 24
+
+-- What a client's function was before it took on a user without rights.
+local had_rights = setmetatable({}, {__mode = 'k'})
+
+-- Whether a user has what each new one has, and nothing else: whoever becomes it gains nothing.
+local function has_no_rights(id)
+    if id == ADMIN then
+        return false
+    end
+    return ladon.as_admin(function()
+        for _, row in box.space._priv:pairs({id}) do
+            local of, object, rights = row[3], row[4], row[5]
+            local is_usual = of == 'user' and object == id
+                or of == 'role' and object == box.space._user.index.name:get({'public'})[1]
+                or of == 'universe' and rights == USAGE_AND_SESSION
+            if not is_usual then
+                return false
+            end
+        end
+        for _, space in ipairs({'_space', '_func', '_sequence'}) do
+            if box.space[space].index.owner:min({id}) ~= nil then
+                return false
+            end
+        end
+        return true
+    end)
+end
+
 function session.su(name, func, ...)
     local id = type(name) == 'number' and name or user_named(name)[1]
-    local before = ladon.user()
-    local is_own = not ladon.client() and were_admin[require('fiber').self()]
-    if before ~= ADMIN and before ~= id and not is_own then
+    local before, fiber = ladon.user(), require('fiber').self()
+    local is_allowed = before == ADMIN or before == id or had_rights[fiber] == id
+        or not ladon.client() and were_admin[fiber] or has_no_rights(id)
+    if not is_allowed then
         box.error(box.error.ACCESS_DENIED, 'Su', 'user', name, session.effective_user())
     end
     ladon.set_user(id)
     if func == nil then
         if before == ADMIN and not ladon.client() then
-            were_admin[require('fiber').self()] = true
+            were_admin[fiber] = true
+        elseif before ~= ADMIN then
+            had_rights[fiber] = had_rights[fiber] or before
         end
         own_users[ladon.fiber_self()] = id
         return

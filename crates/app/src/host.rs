@@ -146,8 +146,10 @@ pub trait Host {
     /// Whether the process is to end.
     fn is_stopping(&self) -> bool;
 
-    /// The terminal of the process, or its standard input.
-    fn terminal(&mut self) -> Arc<dyn Terminal>;
+    /// The terminal of the process, or its standard input; none for a machine that nobody types to.
+    fn terminal(&mut self) -> Option<Arc<dyn Terminal>> {
+        None
+    }
 }
 
 /// Lines for the console of the process.

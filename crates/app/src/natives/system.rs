@@ -48,7 +48,9 @@ unsafe extern "C-unwind" fn read_line(state: State) -> c_int {
         let prompt = String::from_utf8_lossy(bytes(state, 1).unwrap_or_default()).into_owned();
         let mut read = Ok(None);
         let of = std::ptr::from_ref(context).cast();
-        blocking::run(state, of, &mut || read = terminal.read_line(&prompt));
+        if let Some(terminal) = &terminal {
+            blocking::run(state, of, &mut || read = terminal.read_line(&prompt));
+        }
         drop((terminal, prompt));
         match read {
             Ok(Some(line)) => push_bytes(state, line.as_bytes()),

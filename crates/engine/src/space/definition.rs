@@ -14,7 +14,7 @@
 
 use super::catalog::{Catalog, Changing, Content, Spaces, described_space};
 use super::error::{cannot_alter, cannot_drop, cannot_mount, no_such_sequence, no_such_space};
-use super::function::index_function;
+use super::function::{Numbered, index_function};
 use super::permission::looks_at;
 use super::rights::DefinitionRights;
 use super::transaction::SpaceTx;
@@ -24,12 +24,11 @@ use crate::noting::Prepares;
 use crate::tx::{Garbage, Scratch};
 use ladon_record::{Lsn, Record, SpaceId};
 use ladon_space::{
-    BoxError, ForeignKey, Index, IndexDef, KeyFunction, Live, SequenceDef, Space, SpaceDef,
-    SpaceSequence, Tuple, Written,
+    BoxError, ForeignKey, Index, IndexDef, Live, SequenceDef, Space, SpaceDef, SpaceSequence,
+    Tuple, Written,
 };
 use ladon_system_spaces as system;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// What a definition takes long for, done before it comes.
 pub(crate) trait Prepared: Send + Sync {
@@ -392,10 +391,7 @@ impl Effect<'_> {
     }
 
     /// The function that makes the keys of a new index, and its number.
-    pub(super) fn index_function(
-        &self,
-        catalog: &Catalog,
-    ) -> Result<Option<(u32, Arc<dyn KeyFunction>)>, BoxError> {
+    pub(super) fn index_function(&self, catalog: &Catalog) -> Result<Option<Numbered>, BoxError> {
         match (self.id, self.new) {
             (system::INDEX, Some(new)) => index_function(catalog, new.bytes()),
             _ => Ok(None),

@@ -122,6 +122,9 @@ impl FunctionDef {
     }
 }
 
+/// A function that makes keys, with its number before it.
+pub(crate) type Numbered = (u32, Arc<dyn KeyFunction>);
+
 /// The function that a tuple of `_index` names, if it names one, and its number. `_func` is locked
 /// meanwhile: who asks has locked nothing behind it.
 ///
@@ -130,7 +133,7 @@ impl FunctionDef {
 pub(crate) fn index_function(
     catalog: &Catalog,
     index: &[u8],
-) -> Result<Option<(u32, Arc<dyn KeyFunction>)>, BoxError> {
+) -> Result<Option<Numbered>, BoxError> {
     let Some(id) = function_of_index(index)? else { return Ok(None) };
     let mut key = Vec::new();
     ladon_msgpack::write::array(&mut key, 1);

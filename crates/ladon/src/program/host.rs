@@ -212,8 +212,8 @@ impl ladon_app::Terminal for ProgramTerminal {
 }
 
 impl Host for ProgramHost {
-    fn terminal(&mut self) -> Arc<dyn ladon_app::Terminal> {
-        Arc::clone(&self.terminal) as Arc<dyn ladon_app::Terminal>
+    fn terminal(&mut self) -> Option<Arc<dyn ladon_app::Terminal>> {
+        Some(Arc::clone(&self.terminal) as Arc<dyn ladon_app::Terminal>)
     }
 
     fn configure(
