@@ -292,15 +292,32 @@ type_of = ffi.metatype('struct error', {
 
 local count = 0
 
--- Makes an error; `level` is that of the caller whose place it shows.
-local function make(of, level)
+local OWN = 'builtin/'
+
+-- File and line of whoever is not of these files: of a function of C as well, unless they are natives.
+local function place(over_natives)
+    local level = 3
+    while true do
+        local at = debug.getinfo(level, 'Sl')
+        if at == nil then
+            return '?', 0
+        elseif at.what == 'C' then
+            if not over_natives then
+                return '[C]', 4294967295
+            end
+        elseif at.short_src:sub(1, #OWN) ~= OWN then
+            return at.short_src, at.currentline
+        end
+        level = level + 1
+    end
+end
+
+-- Makes an error.
+local function make(of, over_natives)
     count = count + 1
     local err = type_of(count)
-    local at = debug.getinfo(level + 1, 'Sl')
-    of.trace = {{
-        file = at and at.short_src or '?',
-        line = at and at.currentline or 0,
-    }}
+    local file, line = place(over_natives)
+    of.trace = {{file = file, line = line}}
     of.base_type = of.base_type or of.type
     parts[err] = of
     return err
@@ -321,7 +338,7 @@ end
 
 local USAGE = 'Usage: box.error.new(code, args) or box.error.new(type, args)'
 
-local function new_at(level, code, ...)
+local function new_at(level, over_natives, code, ...)
     if type(code) == 'table' then
         local custom = code.type
         return make({
@@ -330,7 +347,7 @@ local function new_at(level, code, ...)
             custom_type = custom,
             code = code.code or (custom and box.error.CUSTOM_ERROR) or 0,
             message = code.reason or code.message or '',
-        }, level + 1)
+        }, over_natives)
     end
     if type(code) == 'string' then
         if select('#', ...) == 0 then
@@ -341,19 +358,20 @@ local function new_at(level, code, ...)
         return make({
             type = code, base_type = 'CustomError', custom_type = code,
             code = box.error.CUSTOM_ERROR or 0, message = message,
-        }, level + 1)
+        }, over_natives)
     end
     if type(code) ~= 'number' then
         error(USAGE, level)
     end
     local template = templates[code] or 'Unknown error'
-    return make({type = 'ClientError', code = code, message = format(template, ...)}, level + 1)
+    return make({type = 'ClientError', code = code, message = format(template, ...)},
+        over_natives)
 end
 
 local functions = {}
 
 function functions.new(...)
-    return new_at(3, ...)
+    return new_at(3, false, ...)
 end
 
 function functions.last()
@@ -400,7 +418,7 @@ box.error = setmetatable({}, {
             last = first
             error(first, 0)
         end
-        last = new_at(3, ...)
+        last = new_at(3, false, ...)
         error(last, 0)
     end,
     __pairs = function()
@@ -412,7 +430,7 @@ ladon.is_error = is_error
 
 -- Raises an error with this code and the arguments of its text.
 function ladon.fail(code, ...)
-    last = new_at(3, code, ...)
+    last = new_at(3, true, code, ...)
     error(last, 0)
 end
 
@@ -423,7 +441,7 @@ ladon.registry['ladon.raise'] = function(code, message, class)
     if class == 'LuajitError' then
         error(message, 3)
     end
-    last = make({type = class, code = code, message = message}, 3)
+    last = make({type = class, code = code, message = message}, true)
     if code == ACCESS_DENIED then
         ladon.denied(message)
     end
@@ -432,15 +450,26 @@ end
 
 -- The error of a module that needs no box: of `fio`, with the system's number, and of `crypto`.
 ladon.registry['ladon.module_error'] = function(class, message, number)
-    last = make({type = class, code = number and 115 or 0, message = message, errno = number}, 3)
+    last = make({type = class, code = number and 115 or 0, message = message, errno = number}, true)
     return last
 end
 
--- Code, message and class of whatever was raised.
+-- Code, message and class of whatever was raised; of an error of box its file and line, further fields as
+-- MessagePack, and the error that it came of as well.
 ladon.registry['ladon.parts'] = function(raised)
     if is_error(raised) then
         local of = parts[raised]
-        return of.code, of.message, of.type
+        local at, fields = of.trace[1], nil
+        if of.object_type ~= nil then
+            fields = {
+                object_type = of.object_type, object_name = of.object_name,
+                access_type = of.access_type,
+            }
+        elseif of.custom_type ~= nil then
+            fields = {custom_type = of.custom_type}
+        end
+        return of.code, of.message, of.type, at.file, at.line,
+            fields and require('msgpack').encode(fields), of.prev
     end
     if type(raised) == 'table' and getmetatable(raised) == nil then
         local text = raised.message or raised.reason

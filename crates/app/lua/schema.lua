@@ -120,7 +120,7 @@ local function format_of(format, own)
             one.foreign_key = foreign_keys_of(one.foreign_key, own)
         end
         one.type = tostring(one.type):lower()
-        local old = {num = 'unsigned', str = 'string', int = 'integer', ['*'] = 'any'}
+        local old = {num = 'unsigned', str = 'string', int = 'integer'}
         one.type = old[one.type] or one.type
         shown[at] = map(one)
     end
@@ -334,7 +334,7 @@ end
 local function type_in_format(space, field)
     local format = box.space._vspace:get({space.id})[7]
     local of = format[field + 1]
-    return of and of.type
+    return of and (of.type == '*' and 'any' or of.type)
 end
 
 local function part_of(space, part, at)

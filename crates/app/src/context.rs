@@ -284,11 +284,11 @@ pub(crate) fn failed(reply: &Reply<'_>) -> Option<Failed> {
     let code = reply.error_code()?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let class = reply.stack.first().map_or("ClientError".to_owned(), |it| text(it.class));
-    Some(Failed { code, message: text(reply.error.unwrap_or_default()), class })
+    Some(Failed::new(code, text(reply.error.unwrap_or_default()), &class))
 }
 
 /// `ER_UNSUPPORTED`'s relative: box was asked for something before `box.cfg`.
 pub(crate) fn not_configured() -> Failed {
     let message = "Please call box.cfg{} first".to_owned();
-    Failed { code: 0, message, class: "LuajitError".to_owned() }
+    Failed::new(0, message, "LuajitError")
 }

@@ -52,7 +52,7 @@ pub(crate) unsafe fn serve(
     if context.seat().in_transaction {
         context.leave_seat();
         let message = "Transaction is active at return from function".to_owned();
-        result = result.and(Err(Failed { code: 30, message, class: "ClientError".to_owned() }));
+        result = result.and(Err(Failed::new(30, message, "ClientError")));
     }
     Answer { result, depends: context.seat().depends }
 }
@@ -216,8 +216,19 @@ unsafe fn encode_tuples(types: &Types, state: State, out: &mut Vec<u8>) -> Resul
 
 /// `ER_PROC_LUA`.
 fn of_lua(message: String) -> Failed {
-    Failed { code: 32, message, class: "LuajitError".to_owned() }
+    let place = place_of(&message);
+    Failed { place, ..Failed::new(32, message, "LuajitError") }
 }
+
+/// What is in front of a message of Lua: `FILE:LINE: ...`.
+fn place_of(message: &str) -> Option<(String, u32)> {
+    let (place, _) = message.split_once(": ")?;
+    let (file, line) = place.rsplit_once(':')?;
+    Some((file.to_owned(), line.parse().ok()?))
+}
+
+/// Errors of a stack that a client is told of.
+const CAUSES_MAX: usize = 16;
 
 /// The error at the top of the stack.
 pub(crate) unsafe fn failed_of(state: State) -> Failed {
@@ -226,12 +237,42 @@ pub(crate) unsafe fn failed_of(state: State) -> Failed {
         if lua_type(state, -1) == LUA_TSTRING {
             return of_lua(String::from_utf8_lossy(bytes(state, -1).unwrap_or_default()).into());
         }
+        let mut stack = vec![parts_of(state)];
+        // What it came of is on top of the stack.
+        while stack.len() < CAUSES_MAX && lua_type(state, -1) != LUA_TNIL {
+            stack.push(parts_of(state));
+        }
+        let with_cause =
+            |cause: Option<Box<Failed>>, failed| Some(Box::new(Failed { cause, ..failed }));
+        let failed = stack.into_iter().rev().fold(None, with_cause);
+        failed.map_or_else(|| of_lua("unknown error".to_owned()), |failed| *failed)
+    }
+}
+
+/// The error at the top of the stack, in whose place is then what it came of, or nil.
+unsafe fn parts_of(state: State) -> Failed {
+    // SAFETY: As promised by the caller; what may raise an error is called protected.
+    unsafe {
         lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.parts".as_ptr());
-        lua_pushvalue(state, -2);
-        if lua_pcall(state, 1, 3, 0) != LUA_OK {
+        lua_insert(state, -2);
+        if lua_pcall(state, 1, 7, 0) != LUA_OK {
+            lua_pop(state, 1);
+            lua_pushnil(state);
             return of_lua("an error that cannot be shown".to_owned());
         }
-        let text = |index| String::from_utf8_lossy(bytes(state, index).unwrap_or_default()).into();
-        Failed { code: lua_tonumber(state, -3) as u32, message: text(-2), class: text(-1) }
+        let text =
+            |index| String::from_utf8_lossy(bytes(state, index).unwrap_or_default()).into_owned();
+        let mut failed = Failed::new(lua_tonumber(state, -7) as u32, text(-6), &text(-5));
+        failed.place = match bytes(state, -4) {
+            Some(file) => {
+                Some((String::from_utf8_lossy(file).into(), lua_tonumber(state, -3) as u32))
+            }
+            None => place_of(&failed.message),
+        };
+        failed.fields = bytes(state, -2).map(<[u8]>::to_vec);
+        // What it came of takes the place of the seven.
+        lua_replace(state, -7);
+        lua_pop(state, 5);
+        failed
     }
 }

@@ -382,7 +382,7 @@ fn counted(asker: Option<&dyn Asker>, answer: Answer) -> Made {
 
 /// `ER_MEMORY_ISSUE`.
 fn out_of_memory(message: String) -> Answer {
-    let failed = Failed { code: 2, message, class: "OutOfMemory".to_owned() };
+    let failed = Failed::new(2, message, "OutOfMemory");
     Answer { result: Err(failed), depends: 0 }
 }
 

@@ -143,4 +143,23 @@ pub struct Failed {
     pub message: String,
     /// The class: `ClientError`, `LuajitError` ...
     pub class: String,
+    /// Where it was raised: a file, and a line of it.
+    pub place: Option<(String, u32)>,
+    /// Further fields: a MessagePack map.
+    pub fields: Option<Vec<u8>>,
+    /// What it came of.
+    pub cause: Option<Box<Failed>>,
+}
+
+impl Failed {
+    /// An error that came of nothing else, raised at no place.
+    pub fn new(code: u32, message: impl Into<String>, class: &str) -> Failed {
+        let (message, class) = (message.into(), class.to_owned());
+        Failed { code, message, class, place: None, fields: None, cause: None }
+    }
+
+    /// This one, and what it came of, one after the other.
+    pub fn stack(&self) -> impl Iterator<Item = &Failed> {
+        std::iter::successors(Some(self), |failed| failed.cause.as_deref())
+    }
 }

@@ -178,7 +178,7 @@ impl Data for ProgramData {
         let catalog = self.node.keyspace.spaces.catalog();
         let Some(cell) = catalog.get(space) else {
             let message = format!("Space '{space}' does not exist");
-            return Err(Failed { code: 36, message, class: "ClientError".to_owned() });
+            return Err(Failed::new(36, message, "ClientError"));
         };
         cell.set_triggers(has_triggers);
         Ok(())
@@ -191,11 +191,7 @@ impl Data for ProgramData {
 
     fn broadcast(&mut self, key: &[u8], value: &[u8], depends: u64) -> Result<(), Failed> {
         let done = ladon_tarantool::broadcast(self.node.shared(), key, value, Lsn(depends));
-        done.map_err(|error| Failed {
-            code: error.code.0,
-            message: error.message,
-            class: "ClientError".to_owned(),
-        })
+        done.map_err(|error| Failed::new(error.code.0, error.message, "ClientError"))
     }
 
     fn has_session(&self, session: u64) -> bool {

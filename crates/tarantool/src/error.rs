@@ -3,6 +3,7 @@
 use ladon_iproto::RequestError;
 use ladon_iproto::reply::{self, ErrorEntry};
 use ladon_kernel::node::Node;
+use ladon_kernel::program::Failed;
 use ladon_kernel::request::admission::Refusal;
 use ladon_msgpack::write;
 use ladon_space::{BoxError, ErrorCode};
@@ -257,6 +258,39 @@ pub(crate) fn write_entry(
         fields: fields.as_deref(),
     };
     reply::error(out, sync, schema_version, &[entry]);
+}
+
+/// Appends an error reply: a program's error, and what it came of.
+pub(crate) fn write_failed(out: &mut Vec<u8>, sync: u64, schema_version: u64, failed: &Failed) {
+    let denied: Vec<Option<Vec<u8>>> = failed.stack().map(fields_of).collect();
+    let entries: Vec<ErrorEntry<'_>> = failed
+        .stack()
+        .zip(&denied)
+        .map(|(failed, fields)| {
+            let has_its_fields = failed.class != ACCESS_DENIED_CLASS || fields.is_some();
+            let (file, line) = match &failed.place {
+                Some((file, line)) => (&file[..], *line),
+                None => ("ladon", 0),
+            };
+            ErrorEntry {
+                class: if has_its_fields { &failed.class } else { "ClientError" }.as_bytes(),
+                file: file.as_bytes(),
+                line: line.into(),
+                message: failed.message.as_bytes(),
+                errno: 0,
+                code: failed.code.into(),
+                fields: fields.as_deref(),
+            }
+        })
+        .collect();
+    reply::error(out, sync, schema_version, &entries);
+}
+
+fn fields_of(failed: &Failed) -> Option<Vec<u8>> {
+    match failed.class == ACCESS_DENIED_CLASS {
+        true => denied_fields(&failed.message),
+        false => failed.fields.clone(),
+    }
 }
 
 /// What `RIGHT access to KIND 'NAME' is denied for user 'USER'` says, as the fields of its class.

@@ -307,8 +307,7 @@ impl Running<'_, '_> {
 
     fn show_failed(&mut self, failed: &Failed, out: &mut Vec<u8>) {
         self.thread.local.stats.count_error(failed.message.as_bytes());
-        let entry = (failed.code, &*failed.class, &*failed.message);
-        error::write_entry(out, self.sync, self.schema_version, entry);
+        error::write_failed(out, self.sync, self.schema_version, failed);
     }
 
     /// Whether the program has to be asked for a statement on a space, since functions of it are to

@@ -15,7 +15,7 @@ fn bytes(tuple: Option<&Tuple>) -> Option<Vec<u8>> {
 }
 
 fn failed(error: BoxError) -> Failed {
-    Failed { code: error.code.0, message: error.message, class: "ClientError".to_owned() }
+    Failed::new(error.code.0, error.message, "ClientError")
 }
 
 impl Session {

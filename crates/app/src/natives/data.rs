@@ -286,13 +286,13 @@ unsafe fn push_shown(state: State, types: &Types, data: &mut &[u8]) -> Result<()
 /// `ER_TUPLE_NOT_ARRAY`.
 fn not_array() -> Failed {
     let message = "Tuple/Key must be MsgPack array".to_owned();
-    Failed { code: 22, message, class: "ClientError".to_owned() }
+    Failed::new(22, message, "ClientError")
 }
 
 /// `ER_MORE_THAN_ONE_TUPLE`.
 fn more_than_one() -> Failed {
     let message = "Get() doesn't support partial keys and non-unique indexes".to_owned();
-    Failed { code: 41, message, class: "ClientError".to_owned() }
+    Failed::new(41, message, "ClientError")
 }
 
 /// `select(space, index, iterator, offset, limit, key, after) -> table of tuples`; `after` is a

@@ -69,7 +69,7 @@ unsafe extern "C-unwind" fn tuple_update(state: State) -> c_int {
             }
             Ok(Err(BoxError { code, message })) => {
                 let class = "ClientError".to_owned();
-                raise_failed(state, Failed { code: code.0, message, class })
+                raise_failed(state, Failed::new(code.0, message, &class))
             }
             Err(ValueError(text)) => raise_text(state, text),
         }

@@ -78,6 +78,35 @@ fn triggers_of_spaces_are_those_of_tarantool() {
 }
 
 #[test]
+fn errors_know_where_they_were_made() {
+    check_transcript("error_places");
+}
+
+#[test]
+fn a_client_is_told_where_an_error_was_made_and_what_it_came_of() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut serving = Serving::start_program(dir.path(), &[], "keyed.lua");
+    let mut client = serving.client();
+    let mut raised = |text: &str| {
+        let call = Call { name: text.as_bytes(), arguments: &[0x90] };
+        client.ask(&Request::Eval(call)).expect_err("an error");
+        client.raised.clone()
+    };
+    let entry = |class: &str, line, text: &str| (class.to_owned(), line, text.to_owned());
+    assert_eq!(
+        raised(
+            "local one = box.error.new(0)\nlocal two = box.error.new(78)\ntwo:set_prev(one)\nerror(two)"
+        ),
+        [entry("ClientError", 2, "Timeout exceeded"), entry("ClientError", 1, "Unknown error")]
+    );
+    let wrong = "eval:2: unexpected symbol near 'not'";
+    assert_eq!(raised("\nnot Lua"), [entry("LuajitError", 2, wrong)]);
+    assert_eq!(raised("error({message = 'x'})"), [entry("LuajitError", 0, "x")]);
+    let long = "local last for at = 1, 100 do local one = box.error.new(at) one:set_prev(last) last = one end error(last)";
+    assert_eq!(raised(long).len(), 16);
+}
+
+#[test]
 fn sessions_are_those_of_tarantool() {
     check_transcript("sessions");
 }

@@ -354,7 +354,10 @@ impl Parser<'_> {
     }
 
     fn is_name(&self) -> bool {
-        let token = self.token();
+        self.is_name_token(self.token())
+    }
+
+    fn is_name_token(&self, token: Token) -> bool {
         token.kind == Kind::Quoted || token.kind == Kind::Word && !is_reserved(self.bytes_of(token))
     }
 

@@ -222,7 +222,13 @@ impl Parser<'_> {
                 self.expect_sign(")")?;
                 source
             }
-            false => Source::Table(self.name()?),
+            false => {
+                // What later versions ask for where no index helps means nothing here.
+                if self.is_word("SEQSCAN") && self.is_name_token(self.ahead(1)) {
+                    self.step();
+                }
+                Source::Table(self.name()?)
+            }
         };
         let mut item =
             From { source, alias: None, index, not_indexed, join, on, using: Vec::new() };

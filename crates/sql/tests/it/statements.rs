@@ -57,6 +57,17 @@ fn tables_are_read_by_conditions() {
 }
 
 #[test]
+fn a_table_may_be_read_without_an_index() {
+    check_on_tables(&[
+        ("SELECT id FROM SEQSCAN t WHERE d < 1", "3"),
+        ("SELECT a.id FROM seqscan t AS a, seqscan t b WHERE a.id = b.id + 2", "3"),
+        ("CREATE TABLE seqscan (id INTEGER PRIMARY KEY)", "defined"),
+        ("SELECT COUNT(*) FROM seqscan", "0"),
+        ("SELECT COUNT(*) FROM seqscan WHERE id = 1", "0"),
+    ]);
+}
+
+#[test]
 fn tables_are_joined_and_grouped() {
     check_on_tables(&[
         ("SELECT t.id, c.n FROM t JOIN c ON c.t = t.id", "1 10 | 1 20 | 2 30"),

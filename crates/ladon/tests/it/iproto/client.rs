@@ -31,6 +31,8 @@ pub struct Iproto {
     /// Values that were sent ahead of answers.
     pub pushed: u64,
     /// Of the last reply: the schema's version.
+    /// Class, line and message of the last reply's error, and of what it came of.
+    pub raised: Vec<(String, u64, String)>,
     pub schema_version: u64,
 }
 
@@ -67,6 +69,7 @@ impl Iproto {
             came: Vec::new(),
             position: None,
             pushed: 0,
+            raised: Vec::new(),
             schema_version: 0,
         }
     }
@@ -247,6 +250,9 @@ impl Iproto {
         let reply = Reply::decode(&packet).expect("a reply");
         self.position = reply.position.map(<[u8]>::to_vec);
         self.schema_version = reply.header.schema_version;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let raised = reply.stack.iter();
+        self.raised = raised.map(|it| (text(it.class), it.line, text(it.message))).collect();
         let result = match (reply.error_code(), reply.error) {
             (Some(code), Some(text)) => Err((code, String::from_utf8_lossy(text).into())),
             _ => Ok(reply.tuples().into_iter().map(|it| normal(it.to_vec())).collect()),
