@@ -455,7 +455,7 @@ local function is_unfinished(text)
         return false
     end
     local chunk, why = loadstring(text)
-    return chunk == nil and why:find('<eof>', 1, true) ~= nil
+    return chunk == nil and why:find("near '<eof>'", 1, true) ~= nil
 end
 
 -- Reads a statement from the terminal: lines up to its end, or up to the delimiter.

@@ -468,7 +468,7 @@ ladon.registry['ladon.parts'] = function(raised)
         elseif of.custom_type ~= nil then
             fields = {custom_type = of.custom_type}
         end
-        return of.code, of.message, of.type, at.file, at.line,
+        return of.code, of.message, of.custom_type and 'CustomError' or of.type, at.file, at.line,
             fields and require('msgpack').encode(fields), of.prev
     end
     if type(raised) == 'table' and getmetatable(raised) == nil then

@@ -12,6 +12,7 @@ use ladon_iproto::client::Reply;
 use ladon_iproto::request::Request;
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::program::{Asker, Failed};
+use ladon_msgpack::{Value, read, read_map};
 use mlua::ffi::*;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -283,8 +284,22 @@ impl Context {
 pub(crate) fn failed(reply: &Reply<'_>) -> Option<Failed> {
     let code = reply.error_code()?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let class = reply.stack.first().map_or("ClientError".to_owned(), |it| text(it.class));
+    let class = reply.stack.first().map_or("ClientError".to_owned(), |it| {
+        // One of a program's own says its class in a field.
+        let own = it.fields.filter(|_| it.class == b"CustomError").and_then(custom_type);
+        text(own.unwrap_or(it.class))
+    });
     Some(Failed::new(code, text(reply.error.unwrap_or_default()), &class))
+}
+
+fn custom_type(mut fields: &[u8]) -> Option<&[u8]> {
+    for _ in 0..read_map(&mut fields).ok()? {
+        let (name, value) = (read(&mut fields).ok()?, read(&mut fields).ok()?);
+        if let (Value::Str(b"custom_type"), Value::Str(class)) = (name, value) {
+            return Some(class);
+        }
+    }
+    None
 }
 
 /// `ER_UNSUPPORTED`'s relative: box was asked for something before `box.cfg`.

@@ -94,6 +94,12 @@ pub trait Data {
     /// The key is the server's, or there are too many.
     fn broadcast(&mut self, key: &[u8], value: &[u8], depends: u64) -> Result<(), Failed>;
 
+    /// Whether a user may call a function.
+    ///
+    /// # Errors
+    /// The user may not.
+    fn check_call(&mut self, user: u32, name: &str) -> Result<(), Failed>;
+
     /// Whether there is a client's session of this number.
     fn has_session(&self, session: u64) -> bool;
 

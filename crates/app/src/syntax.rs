@@ -22,7 +22,7 @@ pub fn is_unfinished(text: &str) -> bool {
             why
         };
         let is_unfinished = load(&format!("return {text}")).is_some()
-            && load(text).is_some_and(|why| why.contains("<eof>"));
+            && load(text).is_some_and(|why| why.contains("near '<eof>'"));
         lua_close(state);
         is_unfinished
     }
@@ -37,7 +37,7 @@ mod tests {
         for text in ["for i = 1, 3 do", "function f()", "box.cfg{", "return (", "x ="] {
             assert!(is_unfinished(text), "{text}");
         }
-        for text in ["1", "x = 1", "box.cfg{}", "for i = 1, 3 do end", "end", "1 2", "\"a"] {
+        for text in ["1", "x = 1", "box.cfg{}", "for i = 1, 3 do end", "end", "1 2", "\"a\nb"] {
             assert!(!is_unfinished(text), "{text}");
         }
     }

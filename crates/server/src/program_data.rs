@@ -194,6 +194,13 @@ impl Data for ProgramData {
         done.map_err(|error| Failed::new(error.code.0, error.message, "ClientError"))
     }
 
+    fn check_call(&mut self, user: u32, name: &str) -> Result<(), Failed> {
+        let mut session = self.take_session(user);
+        let checked = session.check_call(&self.node, &mut self.scratch, name);
+        self.last = Some((user, session));
+        checked.map_err(|error| Failed::new(error.code.0, error.message, "AccessDeniedError"))
+    }
+
     fn has_session(&self, session: u64) -> bool {
         self.node.clients.find(session).is_some()
     }

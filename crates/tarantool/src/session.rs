@@ -284,6 +284,19 @@ impl Session {
         self.rights.as_ref().map_or(Lsn::ZERO, |(_, rights)| rights.changed)
     }
 
+    /// Whether the user may call a function of `_func`, or anything else by its name.
+    ///
+    /// # Errors
+    /// `ER_ACCESS_DENIED`.
+    pub fn check_call(
+        &mut self,
+        node: &Node,
+        scratch: &mut Scratch,
+        name: &str,
+    ) -> Result<(), BoxError> {
+        self.rights(node, scratch)?.check_call(name)
+    }
+
     /// The user's rights as they are now.
     pub(crate) fn rights(
         &mut self,

@@ -36,6 +36,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"set_triggers", set_triggers),
     (c"last_stated", last_stated),
     (c"has_session", has_session),
+    (c"check_call", check_call),
     (c"savepoint", savepoint),
     (c"go_back", go_back),
     (c"keep_stated", keep_stated),
@@ -616,6 +617,16 @@ unsafe extern "C-unwind" fn has_session(state: State) -> c_int {
         lua_pushboolean(state, c_int::from(is_there));
     }
     1
+}
+
+/// `check_call(name)`: raises an error if the fiber's user may not call a function of this name.
+unsafe extern "C-unwind" fn check_call(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls; the name is Lua's, on the stack.
+    unsafe {
+        let name = std::str::from_utf8(bytes(state, 1).unwrap_or_default()).unwrap_or_default();
+        about_transaction(state, |data, _, user| data.check_call(user, name));
+    }
+    0
 }
 
 /// `savepoint() -> number`.

@@ -78,6 +78,11 @@ fn triggers_of_spaces_are_those_of_tarantool() {
 }
 
 #[test]
+fn functions_are_called_by_those_who_may() {
+    check_transcript("functions_rights");
+}
+
+#[test]
 fn errors_know_where_they_were_made() {
     check_transcript("error_places");
 }
@@ -85,7 +90,7 @@ fn errors_know_where_they_were_made() {
 #[test]
 fn a_client_is_told_where_an_error_was_made_and_what_it_came_of() {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut serving = Serving::start_program(dir.path(), &[], "keyed.lua");
+    let serving = Serving::start_program(dir.path(), &[], "keyed.lua");
     let mut client = serving.client();
     let mut raised = |text: &str| {
         let call = Call { name: text.as_bytes(), arguments: &[0x90] };
