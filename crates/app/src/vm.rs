@@ -261,21 +261,13 @@ impl Vm {
         let _ = self.context.scheduler.start(body);
     }
 
-    /// Serves the requests that have come, and whose connections have room for answers.
+    /// Serves the requests that have come.
     fn take_requests(&self) {
         let taken = self.inbox.take();
         if taken.is_empty() {
             return;
         }
-        for request in taken {
-            let asker = request.asker.as_ref();
-            let has_room = asker.is_none_or(|asker| asker.has_room());
-            if !has_room && request.kind.may_wait() {
-                self.answers.borrow_mut().push((request.asker, None));
-            } else {
-                self.requests.borrow_mut().push_back(request);
-            }
-        }
+        self.requests.borrow_mut().extend(taken);
         // A fiber serves one after the other, until it has to wait.
         while !self.requests.borrow().is_empty() {
             if let Err(error) = self.start_server() {
@@ -287,7 +279,7 @@ impl Vm {
         }
     }
 
-    /// Starts a fiber that serves what there is to serve. Each request has a fiber's number of its own.
+    /// Starts a fiber that serves what there is to serve, of connections that have room for answers. Each request has a fiber's number of its own.
     fn start_server(&self) -> Result<(), ladon_fibers::StartError> {
         let (state, of) = (self.state, &raw const *self.context);
         let (answers, requests) = (Rc::clone(&self.answers), Rc::clone(&self.requests));
@@ -301,6 +293,13 @@ impl Vm {
                 let mut is_first = true;
                 loop {
                     let Some(request) = requests.borrow_mut().pop_front() else { break };
+                    // Answers of those before it count already.
+                    let asker = request.asker.as_ref();
+                    let has_room = asker.is_none_or(|asker| asker.has_room());
+                    if !has_room && request.kind.may_wait() {
+                        answers.borrow_mut().push((request.asker, None));
+                        continue;
+                    }
                     if !std::mem::take(&mut is_first) {
                         context.renew_thread(thread.0);
                         context.scheduler.renew();
