@@ -43,8 +43,9 @@ impl Cli {
         drop(stdin);
         let output = child.wait_with_output().expect("redis-cli ends");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
-        text(&output.stdout)
+        let (said, errors) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success() && !said.is_empty(), "{said}{errors}");
+        said
     }
 
     /// Runs what never ends by itself, and takes what it has said by then.
