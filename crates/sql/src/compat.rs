@@ -12,7 +12,7 @@ const PARTS: &[(&str, &str)] = &[
         "",
     ),
     (
-        "joins: `,`, `[INNER | CROSS] JOIN`, `LEFT JOIN`, `NATURAL`, `ON`, `USING`",
+        "joins: `,`, `[INNER | CROSS] JOIN`, `LEFT JOIN`, `NATURAL`, `ON`, `USING`; `SEQSCAN` in front of a table, which 2.6 has not, means nothing",
         "the names of tables in parentheses behind `LEFT JOIN` or `AS` outside of them",
     ),
     ("subqueries: in `FROM`, as a value, `EXISTS`, `IN`, correlated ones", ""),

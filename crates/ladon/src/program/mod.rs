@@ -19,8 +19,9 @@ use crate::output;
 use arguments::Asked;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use host::{ProgramHost, ProgramServer};
-use ladon_app::{Inbox, TARANTOOL_VERSION, Vm, VmOptions};
+use ladon_app::{Inbox, Program, TARANTOOL_VERSION, Vm, VmOptions};
 use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -89,6 +90,10 @@ pub fn run(matches: &ArgMatches) -> std::process::ExitCode {
     let words = matches.get_many::<OsString>("program").into_iter().flatten();
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let program = match arguments::read(&words) {
+        // At a terminal, a console is what is wanted.
+        Ok(Asked::Run(program)) if words.is_empty() && io::stdin().is_terminal() => {
+            Program { file: None, is_interactive: true, ..program }
+        }
         Ok(Asked::Run(program)) => program,
         Ok(Asked::Help) => return print(arguments::HELP),
         Ok(Asked::Version) => return print(&version()),
