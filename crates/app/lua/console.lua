@@ -449,15 +449,6 @@ function console.listen(uri)
     return server
 end
 
--- Whether what follows a text may make it a statement.
-local function is_unfinished(text)
-    if text:sub(1, 1) == '\\' or loadstring('return ' .. text) ~= nil then
-        return false
-    end
-    local chunk, why = loadstring(text)
-    return chunk == nil and why:find("near '<eof>'", 1, true) ~= nil
-end
-
 -- Reads a statement from the terminal: lines up to its end, or up to the delimiter.
 local function read_local(state)
     local text, prompt = '', 'tarantool> '
@@ -475,7 +466,7 @@ local function read_local(state)
             if text:sub(-#delimiter) == delimiter then
                 return text:sub(1, -#delimiter - 1)
             end
-        elseif state.language ~= 'lua' or not is_unfinished(text) then
+        elseif state.language ~= 'lua' or not ladon.is_unfinished(text) then
             return text
         end
         text, prompt = text .. '\n', '         > '

@@ -18,6 +18,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"configure", configure),
     (c"exit", exit),
     (c"read_line", read_line),
+    (c"is_unfinished", is_unfinished),
     (c"snapshot", snapshot),
     (c"password_map", password_map),
     (c"scramble", scramble_password),
@@ -61,6 +62,16 @@ unsafe extern "C-unwind" fn read_line(state: State) -> c_int {
                 return 2;
             }
         }
+    }
+    1
+}
+
+/// `is_unfinished(text) -> boolean`: whether it is the beginning of a statement.
+unsafe extern "C-unwind" fn is_unfinished(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let text = bytes(state, 1).unwrap_or_default();
+        lua_pushboolean(state, c_int::from(crate::is_unfinished(text)));
     }
     1
 }

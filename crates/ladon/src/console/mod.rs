@@ -90,7 +90,7 @@ fn read_statements(
             statement.clear();
             continue;
         }
-        if !text.starts_with('\\') && ladon_app::is_unfinished(text) {
+        if ladon_app::is_unfinished(text.as_bytes()) {
             statement.push('\n');
             continue;
         }
