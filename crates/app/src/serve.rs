@@ -227,8 +227,8 @@ fn place_of(message: &str) -> Option<(String, u32)> {
     Some((file.to_owned(), line.parse().ok()?))
 }
 
-/// Errors of a stack that a client is told of.
-const CAUSES_MAX: usize = 16;
+/// What a client is told that an error came of, at most.
+const CAUSES_MAX: usize = 15;
 
 /// The error at the top of the stack.
 pub(crate) unsafe fn failed_of(state: State) -> Failed {
@@ -237,15 +237,14 @@ pub(crate) unsafe fn failed_of(state: State) -> Failed {
         if lua_type(state, -1) == LUA_TSTRING {
             return of_lua(String::from_utf8_lossy(bytes(state, -1).unwrap_or_default()).into());
         }
-        let mut stack = vec![parts_of(state)];
+        let failed = parts_of(state);
+        let mut causes = Vec::new();
         // What it came of is on top of the stack.
-        while stack.len() < CAUSES_MAX && lua_type(state, -1) != LUA_TNIL {
-            stack.push(parts_of(state));
+        while causes.len() < CAUSES_MAX && lua_type(state, -1) != LUA_TNIL {
+            causes.push(parts_of(state));
         }
-        let with_cause =
-            |cause: Option<Box<Failed>>, failed| Some(Box::new(Failed { cause, ..failed }));
-        let failed = stack.into_iter().rev().fold(None, with_cause);
-        failed.map_or_else(|| of_lua("unknown error".to_owned()), |failed| *failed)
+        let behind = |cause, failed| Some(Box::new(Failed { cause, ..failed }));
+        Failed { cause: causes.into_iter().rev().fold(None, behind), ..failed }
     }
 }
 

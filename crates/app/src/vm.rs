@@ -279,7 +279,8 @@ impl Vm {
         }
     }
 
-    /// Starts a fiber that serves what there is to serve, of connections that have room for answers. Each request has a fiber's number of its own.
+    /// Starts a fiber that serves what there is to serve, of connections that have room for answers.
+    /// Each request has a fiber's number of its own.
     fn start_server(&self) -> Result<(), ladon_fibers::StartError> {
         let (state, of) = (self.state, &raw const *self.context);
         let (answers, requests) = (Rc::clone(&self.answers), Rc::clone(&self.requests));

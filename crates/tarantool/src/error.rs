@@ -245,52 +245,48 @@ pub(crate) fn write_entry(
     schema_version: u64,
     (code, class, message): (u32, &str, &str),
 ) {
-    let fields = if class == ACCESS_DENIED_CLASS { denied_fields(message) } else { None };
-    // Tarantool's own client takes this class for no error if it has no fields.
-    let has_its_fields = class != ACCESS_DENIED_CLASS || fields.is_some();
-    let entry = ErrorEntry {
-        class: if has_its_fields { class } else { "ClientError" }.as_bytes(),
-        file: b"ladon",
-        line: 0,
-        message: message.as_bytes(),
-        errno: 0,
-        code: code.into(),
-        fields: fields.as_deref(),
-    };
+    let fields = own_fields(class, message);
+    let entry = entry((code, class, message), ("ladon", 0), fields.as_deref());
     reply::error(out, sync, schema_version, &[entry]);
 }
 
 /// Appends an error reply: a program's error, and what it came of.
 pub(crate) fn write_failed(out: &mut Vec<u8>, sync: u64, schema_version: u64, failed: &Failed) {
-    let denied: Vec<Option<Vec<u8>>> = failed.stack().map(fields_of).collect();
+    let fields = |it: &Failed| own_fields(&it.class, &it.message).or_else(|| it.fields.clone());
+    let fields: Vec<Option<Vec<u8>>> = failed.stack().map(fields).collect();
     let entries: Vec<ErrorEntry<'_>> = failed
         .stack()
-        .zip(&denied)
-        .map(|(failed, fields)| {
-            let has_its_fields = failed.class != ACCESS_DENIED_CLASS || fields.is_some();
-            let (file, line) = match &failed.place {
-                Some((file, line)) => (&file[..], *line),
-                None => ("ladon", 0),
-            };
-            ErrorEntry {
-                class: if has_its_fields { &failed.class } else { "ClientError" }.as_bytes(),
-                file: file.as_bytes(),
-                line: line.into(),
-                message: failed.message.as_bytes(),
-                errno: 0,
-                code: failed.code.into(),
-                fields: fields.as_deref(),
-            }
+        .zip(&fields)
+        .map(|(it, fields)| {
+            let place = it.place.as_ref().map_or(("ladon", 0), |(file, line)| (&file[..], *line));
+            entry((it.code, &it.class, &it.message), place, fields.as_deref())
         })
         .collect();
     reply::error(out, sync, schema_version, &entries);
 }
 
-fn fields_of(failed: &Failed) -> Option<Vec<u8>> {
-    match failed.class == ACCESS_DENIED_CLASS {
-        true => denied_fields(&failed.message),
-        false => failed.fields.clone(),
+/// An error of a reply, by its code, class and message, with the file and line where it was raised.
+fn entry<'a>(
+    (code, class, message): (u32, &'a str, &'a str),
+    (file, line): (&'a str, u32),
+    fields: Option<&'a [u8]>,
+) -> ErrorEntry<'a> {
+    // Tarantool's own client takes this class for no error if it has no fields.
+    let has_its_fields = class != ACCESS_DENIED_CLASS || fields.is_some();
+    ErrorEntry {
+        class: if has_its_fields { class } else { "ClientError" }.as_bytes(),
+        file: file.as_bytes(),
+        line: line.into(),
+        message: message.as_bytes(),
+        errno: 0,
+        code: code.into(),
+        fields,
     }
+}
+
+/// The fields that its message tells of a class.
+fn own_fields(class: &str, message: &str) -> Option<Vec<u8>> {
+    if class == ACCESS_DENIED_CLASS { denied_fields(message) } else { None }
 }
 
 /// What `RIGHT access to KIND 'NAME' is denied for user 'USER'` says, as the fields of its class.
