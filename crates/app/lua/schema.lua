@@ -72,10 +72,7 @@ local function foreign_keys_of(keys, own)
     end
     local shown = {}
     for name, key in pairs(keys) do
-        local one = {}
-        for option, value in pairs(type(key) == 'table' and key or usage('wrong foreign key')) do
-            one[option] = value
-        end
+        local one = table.copy(type(key) == 'table' and key or usage('wrong foreign key'))
         if one.space == own then
             one.space = nil
         elseif type(one.space) == 'string' then

@@ -7,15 +7,14 @@
 //! ```
 
 use crate::space;
-use crate::space::client::{Client, ClientError};
+use crate::space::client::{Client, ClientError, Stream};
 use clap::ArgMatches;
-use std::io::{self, Read, Write};
+use ladon_iproto::greeting::GREETING_BYTES;
+use std::io;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use thiserror::Error;
-
-const GREETING_BYTES: usize = 128;
 
 /// An answer that is longer is not for a terminal.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -76,22 +75,6 @@ impl From<ClientError> for ConsoleError {
     }
 }
 
-trait Stream: Read + Write {
-    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()>;
-}
-
-impl Stream for TcpStream {
-    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.set_read_timeout(timeout)
-    }
-}
-
-impl Stream for UnixStream {
-    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.set_read_timeout(timeout)
-    }
-}
-
 /// A connection.
 pub enum Connection {
     Console(Console),
@@ -116,16 +99,15 @@ impl Connection {
         stream.set_timeout(Some(Duration::from_secs(5)))?;
         let is_greeted = stream.read_exact(&mut greeting).is_ok();
         stream.set_timeout(None)?;
-        let greeting = String::from_utf8_lossy(&greeting);
-        if is_greeted && greeting.contains("(Lua console)") {
+        if is_greeted && String::from_utf8_lossy(&greeting).contains("(Lua console)") {
             let mut console = Console { stream, unread: Vec::new(), searched: 0, is_lua: false };
             let set = format!("require('console').delimiter('{DELIMITER}')\n");
             console.stream.write_all(set.as_bytes())?;
             console.answer()?;
             return Ok(Connection::Console(console));
         }
-        if is_greeted && greeting.contains("(Binary)") {
-            return Ok(Connection::Iproto(space::log_in(matches, &place(address))?));
+        if let Some(client) = Client::greeted(stream, &greeting).filter(|_| is_greeted) {
+            return Ok(Connection::Iproto(space::log_in_over(matches, || Ok(client))?));
         }
         Err(ConsoleError::Stranger(address.to_owned()))
     }

@@ -9,8 +9,10 @@ use ladon_iproto::request::{
 };
 use ladon_iproto::{Progress, Request, frame};
 use ladon_msgpack::write;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 use thiserror::Error;
 
 const SPACE: u32 = 280;
@@ -42,8 +44,26 @@ pub enum ClientError {
     Unreadable(#[from] ladon_msgpack::Error),
 }
 
+/// A socket to a server.
+pub trait Stream: Read + Write {
+    /// How long a read waits; `None` for as long as it takes.
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()>;
+}
+
+impl Stream for TcpStream {
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(timeout)
+    }
+}
+
+impl Stream for UnixStream {
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(timeout)
+    }
+}
+
 pub struct Client {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     salt: [u8; SALT_BYTES],
     sync: u64,
     unread: Vec<u8>,
@@ -55,9 +75,14 @@ impl Client {
         let mut stream = TcpStream::connect(address).map_err(|error| failed(error.to_string()))?;
         let mut bytes = [0; GREETING_BYTES];
         stream.read_exact(&mut bytes).map_err(|error| failed(error.to_string()))?;
-        let greeting =
-            greeting::read(&bytes).ok_or_else(|| failed("it greets otherwise".to_owned()))?;
-        Ok(Client { stream, salt: greeting.salt, sync: 0, unread: Vec::new() })
+        Client::greeted(Box::new(stream), &bytes)
+            .ok_or_else(|| failed("it greets otherwise".to_owned()))
+    }
+
+    /// Goes on with a connection behind its greeting, if that is of IPROTO.
+    pub fn greeted(stream: Box<dyn Stream>, greeting: &[u8; GREETING_BYTES]) -> Option<Client> {
+        let salt = greeting::read(greeting)?.salt;
+        Some(Client { stream, salt, sync: 0, unread: Vec::new() })
     }
 
     pub fn log_in(&mut self, user: &str, password: &str) -> Result<(), ClientError> {

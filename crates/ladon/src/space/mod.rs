@@ -84,6 +84,17 @@ pub fn login_arguments() -> [Arg; 2] {
 /// # Errors
 /// Why there is no connection.
 pub fn log_in(matches: &ArgMatches, address: &str) -> Result<Client, ClientError> {
+    log_in_over(matches, || Client::connect(address))
+}
+
+/// As [`log_in`], over a connection that this opens.
+///
+/// # Errors
+/// Why there is none, or the login is refused.
+pub fn log_in_over(
+    matches: &ArgMatches,
+    connect: impl FnOnce() -> Result<Client, ClientError>,
+) -> Result<Client, ClientError> {
     let password = match matches.get_one::<PathBuf>("password-file") {
         Some(path) => std::fs::read_to_string(path)
             .map_err(|error| ClientError::Password(path.display().to_string(), error))?
@@ -91,7 +102,7 @@ pub fn log_in(matches: &ArgMatches, address: &str) -> Result<Client, ClientError
             .to_owned(),
         None => std::env::var(PASSWORD_VARIABLE).unwrap_or_default(),
     };
-    let mut client = Client::connect(address)?;
+    let mut client = connect()?;
     let user = matches.get_one::<String>("user").cloned().unwrap_or_default();
     if user != "guest" || !password.is_empty() {
         client.log_in(&user, &password)?;

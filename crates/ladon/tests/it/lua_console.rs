@@ -142,6 +142,16 @@ fn a_console_is_reached_by_its_socket_and_over_iproto() {
 }
 
 #[test]
+fn iproto_is_reached_by_a_unix_socket_as_well() {
+    let program = Listens::start();
+    let socket = program.dir.path().join("i.sock");
+    let typed = format!("box.cfg{{listen = '{}'}}\n", socket.display());
+    program.console(program.socket().to_str().expect("a text"), &typed);
+    let ran = program.console(socket.to_str().expect("a text"), "box.session.user()\n");
+    assert_eq!(printed(&ran), "---\n- admin\n...\n", "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
 fn who_is_no_console_is_refused_by_name() {
     let nobody = Command::new(LADON).args(["console", "127.0.0.1:1"]).output().expect("runs");
     assert!(String::from_utf8_lossy(&nobody.stderr).contains("nothing listens at 127.0.0.1:1"));
