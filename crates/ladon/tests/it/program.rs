@@ -78,6 +78,11 @@ fn triggers_of_spaces_are_those_of_tarantool() {
 }
 
 #[test]
+fn foreign_keys_name_spaces() {
+    check_own_transcript("foreign_keys");
+}
+
+#[test]
 fn functions_are_called_by_those_who_may() {
     check_transcript("functions_rights");
 }
