@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::host::Setting;
 use crate::memory::Memory;
 use crate::stack::{State, bytes, push_bytes};
+use crate::syntax;
 use crate::values::Types;
 use ladon_iproto::auth::{StoredPassword, scramble};
 use ladon_iproto::greeting;
@@ -71,7 +72,7 @@ unsafe extern "C-unwind" fn is_unfinished(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
         let text = bytes(state, 1).unwrap_or_default();
-        lua_pushboolean(state, c_int::from(crate::is_unfinished(text)));
+        lua_pushboolean(state, c_int::from(syntax::is_unfinished(text)));
     }
     1
 }

@@ -30,9 +30,9 @@ pub struct Iproto {
     position: Option<Vec<u8>>,
     /// Values that were sent ahead of answers.
     pub pushed: u64,
-    /// Of the last reply: the schema's version.
     /// Class, line and message of the last reply's error, and of what it came of.
     pub raised: Vec<(String, u64, String)>,
+    /// Of the last reply: the schema's version.
     pub schema_version: u64,
 }
 
