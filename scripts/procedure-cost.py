@@ -3,7 +3,8 @@
 
     scripts/procedure-cost.py --ladon target/release/ladon [--calls N] [--rounds N]
 
-Both run the same program (a procedure that gets, replaces and updates a tuple). The load is
+Both run the same program: a procedure that gets, replaces and updates a tuple, once as a global
+function and once as a persistent one, of `_func` ("stored"). The load is
 Tarantool's own net.box with 64, 16 and 1 calls at once. Printed are the medians of the servers' CPU
 microseconds a call (user and system, all threads), and the ratio. Needs `tarantool`.
 """
@@ -26,6 +27,12 @@ function three(key)
     return s:update(key, {{'+', 3, 1}})
 end
 function nothing() return 1 end
+box.schema.func.create('stored', {body = [[function(key)
+    local s = box.space.s
+    local tuple = s:get(key)
+    s:replace{key, tuple[2], tuple[3] + 1}
+    return s:update(key, {{'+', 3, 1}})
+end]]})
 box.schema.user.grant('guest', 'execute,read,write', 'universe')
 """
 
@@ -98,7 +105,7 @@ def main():
         try:
             print("| procedure | at once | ladon us | tarantool us | ratio | calls/s | calls/s |")
             print("|---|---|---|---|---|---|---|")
-            for name in ["three", "nothing"]:
+            for name in ["three", "stored", "nothing"]:
                 for at_once in [64, 16, 1]:
                     calls = options.calls if at_once > 1 else options.calls // 4
                     found = {of: [] for of, _ in servers}

@@ -302,7 +302,7 @@ local function body_of(name, version)
     local text = found and found[6]
     local func
     if type(text) == 'string' and text ~= '' then
-        local chunk, why = loadstring('return ' .. text, '@' .. name)
+        local chunk, why = loadstring('return ' .. text)
         if chunk == nil then
             error(why, 0)
         end

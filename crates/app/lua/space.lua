@@ -89,6 +89,9 @@ end
 
 -- A method as a call by its name, which knows its errors.
 local function call(index, method, ...)
+    if ladon.call_method ~= nil then
+        return ladon.call_method(index.space_id, index.id, method, ...)
+    end
     local space = box.space[index.space_id]
     local name = 'box.space.' .. space.name .. '.index.' .. index.name .. ':' .. method
     return ladon.call(name, {...})

@@ -4,20 +4,14 @@
 //! A call ends after [`INSTRUCTIONS_MAX`] instructions, whatever it catches, and has
 //! [`MEMORY_BYTES_MAX`]. Code is not compiled, so a call takes the same instructions whenever it is made.
 
-use crate::blocking::Blocking;
-use crate::context::Context;
-use crate::host::{Data, Host, Setting};
-use crate::inbox::Inbox;
-use crate::memory::{Memory, allocate};
-use crate::natives;
-use crate::stack::{State, bytes, push_bytes};
+use crate::bare::{Bare, error_of};
+use crate::stack::{State, push_bytes};
 use crate::values::Types;
-use ladon_msgpack::write;
 use ladon_space::{KeyFunction, Names, set_function_maker};
 use mlua::ffi::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::{CString, c_int};
+use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -37,14 +31,6 @@ const FILES: &[(&str, &str)] = &[
     ("tuple", include_str!("../lua/tuple.lua")),
     ("functions", include_str!("../lua/functions.lua")),
 ];
-
-unsafe extern "C-unwind" {
-    /// See `natives/fibers.rs`.
-    fn luaJIT_setmode(state: State, index: c_int, mode: c_int) -> c_int;
-}
-
-/// `LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF`.
-const COMPILES_NOTHING: c_int = 0;
 
 /// A function: its number in this process, its name and text.
 struct LuaFunction {
@@ -107,10 +93,7 @@ fn with_machine<T>(with: impl FnOnce(&mut Machine) -> Result<T, String>) -> Resu
 
 /// A thread's machine.
 struct Machine {
-    state: State,
-    context: Box<Context>,
-    /// Its place is known to the state's allocator.
-    _memory: Box<Memory>,
+    bare: Bare,
     functions: HashMap<u32, Known>,
     last: Option<Last>,
 }
@@ -132,44 +115,9 @@ struct Last {
 
 impl Machine {
     fn new() -> Result<Machine, String> {
-        let inbox = Arc::new(Inbox::new().map_err(|error| error.to_string())?);
-        let poll = inbox.take_poll().ok_or("the inbox has a machine already")?;
-        let blocking = Blocking::new(Arc::clone(&inbox));
-        let context = Box::new(Context::new(Box::new(NoHost), (inbox, poll), blocking, 0));
-        let mut memory = Box::new(Memory { used: 0, max: MEMORY_BYTES_MAX });
-        // SAFETY: The memory keeps its address, and is dropped after the state is closed.
-        let state = unsafe { lua_newstate(allocate, (&raw mut *memory).cast()) };
-        if state.is_null() {
-            return Err("there is no memory for a machine".to_owned());
-        }
-        let (functions, last) = (HashMap::new(), None);
-        let machine = Machine { state, context, _memory: memory, functions, last };
-        machine.build()?;
-        Ok(machine)
-    }
-
-    fn build(&self) -> Result<(), String> {
-        let state = self.state;
-        // SAFETY: The state is live, and the context outlives it. Errors end in protected calls.
-        unsafe {
-            luaL_openlibs(state);
-            luaJIT_setmode(state, 0, COMPILES_NOTHING);
-            lua_pushcclosure(state, open_modules, 0);
-            protected(state, 0)?;
-            natives::push_all(state, &raw const *self.context);
-            for (name, text) in FILES {
-                let chunk = CString::new(format!("@builtin/{name}.lua")).unwrap_or_default();
-                if luaL_loadbuffer(state, text.as_ptr().cast(), text.len(), chunk.as_ptr())
-                    != LUA_OK
-                {
-                    return Err(error_of(state));
-                }
-                lua_pushvalue(state, 1);
-                protected(state, 1)?;
-            }
-            lua_settop(state, 0);
-        }
-        Ok(())
+        let bare = Bare::new(MEMORY_BYTES_MAX)?;
+        bare.load(FILES)?;
+        Ok(Machine { bare, functions: HashMap::new(), last: None })
     }
 
     /// Makes the function, if the machine does not know it.
@@ -201,14 +149,14 @@ impl Machine {
         let place = known.place;
         let are_named = known.names.as_ref().is_some_and(|known| Arc::ptr_eq(known, names));
         let number = function.number;
-        let types = self.context.types.get();
+        let types = self.bare.context.types.get();
         let names_or_none = (!are_named).then_some(names);
         let calling = Calling { types, place, number, tuple, names: names_or_none };
         // SAFETY: The frame lives during the call.
         unsafe { self.run(enter, (&raw const calling).cast_mut().cast())? };
-        let returned = self.returned();
+        let returned = self.bare.returned();
         // SAFETY: Nothing runs on the state.
-        unsafe { lua_settop(self.state, 0) };
+        unsafe { lua_settop(self.bare.state, 0) };
         let returned = returned?;
         if let Some(known) = self.functions.get_mut(&number) {
             known.names = Some(Arc::clone(names));
@@ -227,7 +175,7 @@ impl Machine {
         native: lua_CFunction,
         frame: *mut std::ffi::c_void,
     ) -> Result<(), String> {
-        let state = self.state;
+        let state = self.bare.state;
         // SAFETY: As promised by the caller; nothing else runs on the state.
         unsafe {
             for is_last in [false, true] {
@@ -247,28 +195,6 @@ impl Machine {
             }
         }
         Ok(())
-    }
-
-    /// The values on the stack: a MessagePack array.
-    fn returned(&self) -> Result<Vec<u8>, String> {
-        let types = self.context.types.get();
-        let mut out = Vec::new();
-        // SAFETY: The values are on the stack; what may raise an error runs protected.
-        unsafe {
-            let count = lua_gettop(self.state);
-            write::array(&mut out, count as u32);
-            for at in 1..=count {
-                types.encode(self.state, at, &mut out).map_err(|error| error.0)?;
-            }
-        }
-        Ok(out)
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        // SAFETY: Nothing runs on it.
-        unsafe { lua_close(self.state) };
     }
 }
 
@@ -328,53 +254,5 @@ unsafe extern "C-unwind" fn too_long(state: State, _at: *mut lua_Debug) {
     unsafe {
         lua_sethook(state, Some(too_long), LUA_MASKCOUNT, 1);
         luaL_error(state, c"the function takes too long".as_ptr());
-    }
-}
-
-unsafe extern "C-unwind" fn open_modules(state: State) -> c_int {
-    // SAFETY: LuaJIT's own libraries are open, and this is a protected call.
-    unsafe {
-        ladon_modules::preload(state);
-        ladon_modules::extend(state);
-    }
-    0
-}
-
-unsafe fn protected(state: State, arguments: c_int) -> Result<(), String> {
-    // SAFETY: As promised by the caller.
-    unsafe {
-        match lua_pcall(state, arguments, 0, 0) {
-            LUA_OK => Ok(()),
-            _ => Err(error_of(state)),
-        }
-    }
-}
-
-unsafe fn error_of(state: State) -> String {
-    // SAFETY: As promised by the caller.
-    let text = unsafe { bytes(state, -1) };
-    String::from_utf8_lossy(text.unwrap_or(b"an error that is no text")).into_owned()
-}
-
-/// Such a machine asks nobody for anything: its natives are not in reach of functions.
-struct NoHost;
-
-impl Host for NoHost {
-    fn configure(&mut self, _: &[(String, Setting)]) -> Result<Option<Box<dyn Data>>, String> {
-        Err("a function that makes keys configures nothing".to_owned())
-    }
-
-    fn log(&mut self, _: u8, _: &str) {}
-
-    fn begin_checkpoint(&mut self) -> Result<(), String> {
-        Err("a function that makes keys makes no checkpoints".to_owned())
-    }
-
-    fn checkpoint(&mut self) -> Option<Result<(), String>> {
-        None
-    }
-
-    fn is_stopping(&self) -> bool {
-        false
     }
 }

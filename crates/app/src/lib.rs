@@ -20,6 +20,7 @@
 //!   anything that may raise one.
 //! - **Nothing is borrowed across a switch** or a call into Lua: the [`Data`] least of all.
 
+mod bare;
 mod blocking;
 mod context;
 mod functions;
@@ -28,6 +29,7 @@ mod inbox;
 mod interrupt;
 mod memory;
 mod natives;
+mod persistent;
 mod poller;
 mod serve;
 mod stack;
@@ -39,5 +41,6 @@ pub use functions::set_key_functions;
 pub use host::{Caller, Data, Host, Ran, Setting, Stated, Terminal};
 pub use inbox::{Inbox, REQUESTS_MAX};
 pub use ladon_modules::{LogRecord, TARANTOOL_VERSION, set_log};
+pub use persistent::run_persistent_functions;
 pub use syntax::is_unfinished;
 pub use vm::{Before, Program, Vm, VmOptions};

@@ -9,6 +9,8 @@ use std::ptr::null_mut;
 pub(crate) struct Memory {
     pub(crate) used: usize,
     pub(crate) max: usize,
+    /// Some bytes were not given.
+    pub(crate) was_refused: bool,
 }
 
 /// `lua_Alloc` (Lua 5.1 manual): resizes `block` from `old` to `new` bytes; null beyond the limit.
@@ -26,6 +28,7 @@ pub(crate) unsafe extern "C" fn allocate(
     let old = if block.is_null() { 0 } else { old };
     // Shrinking must never fail.
     if new > old && memory.used - old + new > memory.max {
+        memory.was_refused = true;
         return null_mut();
     }
     // SAFETY: The block came from here with its size; none of size zero is allocated.

@@ -163,7 +163,7 @@ unsafe fn push_argument(
 }
 
 /// Appends what the function has returned.
-unsafe fn encode(
+pub(crate) unsafe fn encode(
     types: &Types,
     state: State,
     kind: Kind,
@@ -215,7 +215,7 @@ unsafe fn encode_tuples(types: &Types, state: State, out: &mut Vec<u8>) -> Resul
 }
 
 /// `ER_PROC_LUA`.
-fn of_lua(message: String) -> Failed {
+pub(crate) fn of_lua(message: String) -> Failed {
     let place = place_of(&message);
     Failed { place, ..Failed::new(32, message, "LuajitError") }
 }

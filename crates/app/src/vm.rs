@@ -117,7 +117,8 @@ impl Vm {
         let blocking = Blocking::new(Arc::clone(&inbox));
         let context =
             Box::new(Context::new(host, (Arc::clone(&inbox), poll), blocking, options.fibers_max));
-        let mut memory = Box::new(Memory { used: 0, max: options.memory_bytes_max });
+        let mut memory =
+            Box::new(Memory { used: 0, max: options.memory_bytes_max, was_refused: false });
         // SAFETY: The memory keeps its address, and is dropped after the state is closed.
         let state = unsafe { lua_newstate(allocate, (&raw mut *memory).cast()) };
         if state.is_null() {

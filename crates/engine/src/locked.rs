@@ -95,7 +95,7 @@ impl<'a> Locked<'a> {
     }
 }
 
-fn try_for_a_moment<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+pub(crate) fn try_for_a_moment<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     for _ in 1..TRIES {
         if let Some(result) = attempt() {
             return Some(result);

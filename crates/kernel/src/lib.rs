@@ -35,6 +35,7 @@ pub mod memory;
 pub mod message;
 pub mod node;
 pub mod notifications;
+pub mod persistent;
 pub mod place;
 pub mod program;
 pub mod pubsub;

@@ -38,6 +38,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     ladon_app::set_key_functions();
+    ladon_app::run_persistent_functions();
     let matches = match cli::command().try_get_matches_from(command_line()) {
         Ok(matches) => matches,
         Err(error) => {

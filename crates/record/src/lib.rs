@@ -12,7 +12,7 @@ pub mod lsn;
 pub mod record;
 pub mod varint;
 
-pub use change::{Change, ChangeBuffer, ChangeError, Changes, ValueKind};
+pub use change::{Change, ChangeBuffer, ChangeError, ChangeMark, Changes, ValueKind};
 pub use gate::Gate;
 pub use hash::{KeyHash, KeyHasher};
 pub use library::{FunctionFacts, LibraryBody};

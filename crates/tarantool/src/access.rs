@@ -14,13 +14,15 @@ use ladon_engine::{
 };
 use ladon_iproto::auth::{StoredPassword, StoredPasswordError};
 use ladon_kernel::node::Node;
+use ladon_kernel::persistent::Persistent;
 use ladon_kernel::program::Kind;
 use ladon_msgpack::{read_array, read_map, read_str, read_uint, take};
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{BoxError, ErrorCode, fields};
 use ladon_system_spaces as system;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// `ER_GUEST_USER_PASSWORD`.
 const GUEST_USER_PASSWORD: ErrorCode = ErrorCode(96);
@@ -35,12 +37,14 @@ pub(crate) struct User {
 }
 
 /// A function of `_func`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Function {
     id: u32,
     owner: u32,
     /// It runs by its owner's rights.
     is_setuid: bool,
+    /// What runs where the request is, if it has a text.
+    persistent: Option<Arc<Persistent>>,
 }
 
 /// Everybody's rights.
@@ -276,6 +280,11 @@ impl Rights {
         function.filter(|it| it.is_setuid).map_or(self.id, |it| it.owner)
     }
 
+    /// The function of this name, if it has a text and its caller's rights.
+    pub(crate) fn persistent(&self, name: &str) -> Option<&Arc<Persistent>> {
+        self.functions.get(name)?.persistent.as_ref()
+    }
+
     /// Whether `_func` has a function of this name.
     pub(crate) fn has_function(&self, name: &str) -> bool {
         self.functions.contains_key(name)
@@ -387,7 +396,32 @@ fn function_of(tuple: &[u8]) -> Option<(String, Function)> {
     let mut name = fields::field(tuple, 2)?;
     let name = String::from_utf8_lossy(read_str(&mut name).ok()?).into_owned();
     let is_setuid = fields::field(tuple, 3).is_some_and(|mut it| read_uint(&mut it) == Ok(1));
-    Some((name, Function { id, owner, is_setuid }))
+    let persistent = if is_setuid { None } else { persistent_of(tuple, &name) };
+    Some((name, Function { id, owner, is_setuid, persistent }))
+}
+
+/// The function with the text that a tuple has: the same one as before, as long as somebody knows it.
+fn persistent_of(tuple: &[u8], name: &str) -> Option<Arc<Persistent>> {
+    const LANGUAGE: u32 = 4;
+    const BODY: u32 = 5;
+    const SANDBOXED: u32 = 12;
+    static KNOWN: Mutex<BTreeMap<(String, String), Weak<Persistent>>> = Mutex::new(BTreeMap::new());
+    let text = |field| read_str(&mut fields::field(tuple, field)?).ok();
+    let body = String::from_utf8(text(BODY)?.to_vec()).ok().filter(|body| !body.is_empty())?;
+    // What a sandbox hides from it, no machine here does.
+    let is_sandboxed = fields::field(tuple, SANDBOXED) == Some(&[0xc3]);
+    if is_sandboxed || text(LANGUAGE) != Some(b"LUA") {
+        return None;
+    }
+    let mut known = KNOWN.lock();
+    known.retain(|_, one| one.strong_count() > 0);
+    let of = (name.to_owned(), body);
+    if let Some(one) = known.get(&of).and_then(Weak::upgrade) {
+        return Some(one);
+    }
+    let one = Arc::new(Persistent::new(of.0.clone(), of.1.clone()));
+    known.insert(of, Arc::downgrade(&one));
+    Some(one)
 }
 
 /// The first two fields, if they are numbers.

@@ -20,6 +20,7 @@ mod lookahead;
 mod lua_value;
 mod order;
 mod packet;
+mod persistent;
 mod preparation;
 mod procedures;
 mod program;

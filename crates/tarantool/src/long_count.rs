@@ -57,6 +57,22 @@ impl Counted {
     }
 }
 
+/// The number of selected tuples, from the first to the last; `None` if that are too many to look at at
+/// once.
+///
+/// # Errors
+/// As [`Counted::of`].
+pub(crate) fn count_at_once(space: &Space, selected: &Selected) -> Result<Option<u64>, BoxError> {
+    let Selected { index, iterator, key, .. } = selected;
+    Ok(match space.begin_count(*index, *iterator, key)? {
+        Counting::Counted(count) => Some(count),
+        Counting::OneByOne(mut selection) => {
+            let (count, is_all) = count_some(&mut selection, TUPLES_MAX as usize);
+            is_all.then_some(count)
+        }
+    })
+}
+
 /// Looks `most` times at most. Returns how many tuples were found, and whether there are no more.
 fn count_some(selection: &mut Selection<'_>, most: usize) -> (u64, bool) {
     let mut count = 0;

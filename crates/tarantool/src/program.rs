@@ -292,7 +292,16 @@ impl Running<'_, '_> {
 
     fn show_answer(&mut self, answer: Answer, out: &mut Vec<u8>) -> Result<(), Ended> {
         self.depends = self.depends.max(Lsn(answer.depends));
-        match answer.result {
+        self.show_result(answer.result, out)
+    }
+
+    /// Makes the reply of what a function has returned or raised.
+    pub(crate) fn show_result(
+        &mut self,
+        result: Result<Returned, Failed>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Ended> {
+        match result {
             Ok(Returned { values, count }) => {
                 let data = reply::begin_data(out, self.sync, self.schema_version);
                 out.extend_from_slice(&values);

@@ -56,7 +56,7 @@ const REQUESTS: &[RequestFacts] = &[
     facts(types::PREPARE, READS, Status::Works),
 ];
 
-const CALLS: &str = "without a program (`ladon tarantool`), functions other than `box.info`, `box.space.NAME:METHOD` and `box.space.NAME.index.NAME:METHOD`, \
+const CALLS: &str = "without a program (`ladon tarantool`), functions other than persistent ones, `box.info`, `box.space.NAME:METHOD` and `box.space.NAME.index.NAME:METHOD`, \
      where `METHOD` is `select`, `get`, `insert`, `replace`, `put`, `update`, `upsert`, `delete`, `count`, \
      `len`, `bsize`, `min`, `max` or `random`";
 
@@ -167,7 +167,7 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   who alters a space needs the right to it also of the owner that it had, a user is not dropped while others have rights to it,
   and a session whose user was dropped has no user, whoever gets the number. There may be more than 32 users and roles.
 - **System spaces** whose tuples would define what there is not are read-only: `_collation`, `_trigger`, `_fk_constraint`,
-  `_ck_constraint`, `_func_index`, `_cluster`. A function of `_func` can be owned and granted, and is called where there is a program (`ladon tarantool`).
+  `_ck_constraint`, `_func_index`, `_cluster`. A function of `_func` with a body in Lua is called as it is; one without a body where there is a program (`ladon tarantool`).
 
 ## Connectors
 

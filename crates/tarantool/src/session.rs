@@ -297,6 +297,16 @@ impl Session {
         self.rights(node, scratch)?.check_call(name)
     }
 
+    /// Takes the user's rights out, which [`Session::rights`] has just looked up.
+    pub(crate) fn take_rights(&mut self) -> Option<(u64, Rights)> {
+        self.rights.take()
+    }
+
+    /// Puts them back.
+    pub(crate) fn give_rights(&mut self, rights: Option<(u64, Rights)>) {
+        self.rights = rights;
+    }
+
     /// The user's rights as they are now.
     pub(crate) fn rights(
         &mut self,

@@ -319,7 +319,7 @@ impl Running<'_, '_> {
         }
     }
 
-    fn admit_write(&mut self) -> Result<(), Refusal> {
+    pub(crate) fn admit_write(&mut self) -> Result<(), Refusal> {
         admission::statement(self.thread.node, || make_room(self.thread))
     }
 

@@ -130,7 +130,7 @@ impl<'t> Encoded<'t> {
 }
 
 /// A key: what is no table and no tuple, is its only part.
-unsafe fn encode_key(
+pub(crate) unsafe fn encode_key(
     types: &Types,
     state: State,
     index: c_int,

@@ -10,6 +10,7 @@ mod tuples;
 
 use crate::context::Context;
 use crate::stack::{State, push_bytes, set_function};
+pub(crate) use data::encode_key;
 pub(crate) use fibers::before_switch;
 use ladon_kernel::program::Failed;
 use mlua::ffi::*;
@@ -45,7 +46,7 @@ pub(crate) unsafe fn push_all(state: State, context: *const Context) {
 ///
 /// # Safety
 /// As for [`crate::stack`]; the caller owns nothing else that has to be dropped.
-unsafe fn raise_failed(state: State, failed: Failed) -> c_int {
+pub(crate) unsafe fn raise_failed(state: State, failed: Failed) -> c_int {
     // SAFETY: As promised.
     unsafe {
         lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.raise".as_ptr());
@@ -62,7 +63,7 @@ unsafe fn raise_failed(state: State, failed: Failed) -> c_int {
 ///
 /// # Safety
 /// As above.
-unsafe fn raise_text(state: State, text: String) -> c_int {
+pub(crate) unsafe fn raise_text(state: State, text: String) -> c_int {
     // SAFETY: As promised.
     unsafe {
         luaL_where(state, 1);
@@ -77,7 +78,7 @@ unsafe fn raise_text(state: State, text: String) -> c_int {
 ///
 /// # Safety
 /// As for [`crate::stack`].
-unsafe fn uint(state: State, index: c_int) -> u32 {
+pub(crate) unsafe fn uint(state: State, index: c_int) -> u32 {
     // SAFETY: As promised.
     let number = unsafe { lua_tonumber(state, index) };
     number as u32

@@ -272,6 +272,12 @@ impl SpaceCell {
         SpaceGuard { content, _held: lock_order::taken(place) }
     }
 
+    /// `None` if another thread holds the lock. This does not wait, so it may be out of order.
+    fn try_lock(&self) -> Option<SpaceGuard<'_>> {
+        let content = self.content.try_lock()?;
+        Some(SpaceGuard { content, _held: lock_order::taken(Place::space(self.id)) })
+    }
+
     /// As `lock`, for longer than the catalog is looked at.
     pub(super) fn lock_for_long(&self) -> LongSpaceGuard {
         let place = Place::space(self.id);
@@ -297,6 +303,13 @@ impl Catalog {
         let none = || no_such_space(id);
         let guard = self.get(id).ok_or_else(none)?.lock();
         if guard.gone { Err(none()) } else { Ok(guard) }
+    }
+
+    /// As `lock`, without a wait: `None` if another thread holds the lock.
+    pub(super) fn try_lock(&self, id: SpaceId) -> Result<Option<SpaceGuard<'_>>, BoxError> {
+        let none = || no_such_space(id);
+        let guard = self.get(id).ok_or_else(none)?.try_lock();
+        if guard.as_ref().is_some_and(|guard| guard.gone) { Err(none()) } else { Ok(guard) }
     }
 
     /// Reads a space, if there is one of this number. Returns the LSN that a reply depends on as

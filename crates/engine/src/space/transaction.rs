@@ -5,7 +5,7 @@ use super::mounted::{event_of, touch_watchers};
 use super::write::Writes;
 use crate::keyspace::Keyspace;
 use crate::tx::Scratch;
-use ladon_record::{Lsn, Record, SpaceId};
+use ladon_record::{ChangeBuffer, Lsn, Record, SpaceId};
 use ladon_space::{BoxError, SequenceDef, Space, SpaceSequence, Tuple, Written};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -128,8 +128,29 @@ impl<'a> SpaceTx<'a> {
         self.catalog
     }
 
+    pub(super) fn guards(&self) -> &[(SpaceId, SpaceGuard<'a>)] {
+        &self.writes.guards
+    }
+
+    pub(super) fn guards_mut(&mut self) -> &mut SmallVec<[(SpaceId, SpaceGuard<'a>); 2]> {
+        &mut self.writes.guards
+    }
+
+    /// How many changes of tuples it has made.
+    pub(super) fn done(&self) -> usize {
+        self.writes.done.len()
+    }
+
+    pub(super) fn undo_to(&mut self, kept: usize) {
+        self.writes.undo_to(kept);
+    }
+
+    pub(super) fn changes_mut(&mut self) -> &mut ChangeBuffer {
+        self.scratch.changes_mut()
+    }
+
     /// Whether a foreign key binds one of its spaces that its catalog does not know.
-    pub(crate) fn is_out_of_date(&self) -> bool {
+    pub fn is_out_of_date(&self) -> bool {
         self.writes.guards.iter().any(|(_, guard)| guard.bound_at > self.catalog.version)
     }
 

@@ -269,7 +269,7 @@ impl<G: DerefMut<Target = Content>> Writes<G> {
     }
 
     /// Takes back all but the first ones.
-    fn undo_to(&mut self, kept: usize) {
+    pub(super) fn undo_to(&mut self, kept: usize) {
         while self.done.len() > kept
             && let Some((id, written)) = self.done.pop()
         {

@@ -13,6 +13,7 @@ mod follow;
 mod foreign_keys;
 #[cfg(not(loom))]
 mod growing;
+mod growing_spaces;
 #[cfg(not(loom))]
 mod interactive;
 #[cfg(not(loom))]

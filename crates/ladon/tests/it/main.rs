@@ -55,6 +55,7 @@ mod served_while_loading;
 mod set_times;
 mod sick_disk;
 mod start_and_stop;
+mod stored_functions;
 mod stores_aside;
 mod supervised;
 mod tls;
