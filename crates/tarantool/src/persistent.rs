@@ -33,13 +33,13 @@ const RUNS_MAX: Duration = Duration::from_micros(500);
 const RUNS_ALONE_MAX: Duration = Duration::from_millis(5);
 /// What has been looked at less often has not run for long: its thread had no turn of the processor.
 const LOOKS_MIN: u32 = 16;
-/// After this, it is late all the same.
+/// As above, if no program could run it instead.
+const LOOKS_ALONE_MIN: u32 = 512;
+/// After this, it is the program's all the same.
 const STANDS_MAX: Duration = Duration::from_millis(20);
 /// Longer arguments are the program's.
 const ARGUMENT_BYTES_MAX: usize = 16 << 10;
-/// Times that it begins with the locks that it has asked for.
-const TRIES_MAX: usize = 8;
-/// Spaces that it may lock.
+/// Spaces that it may lock. Each time that it begins again, it has one more from the beginning.
 const SPACES_MAX: usize = 64;
 /// `ER_FUNCTION_TX_ACTIVE`.
 const TRANSACTION_LEFT_OPEN: u32 = 30;
@@ -85,7 +85,7 @@ impl Running<'_, '_> {
         }
         let refusal = self.admit_write().err();
         let mut locks = Vec::new();
-        for _ in 0..TRIES_MAX {
+        for _ in 0..=SPACES_MAX {
             match self.try_persistent(&function, call, is_16, (&locks, refusal))? {
                 Tried::Done(result, depends) => {
                     function.note_done();
@@ -359,10 +359,11 @@ impl Reach for Reached<'_> {
     fn is_late(&self) -> bool {
         let looks = self.looks.get() + 1;
         self.looks.set(looks);
-        let most = match (looks >= LOOKS_MIN, self.node.program.is_some()) {
-            (false, _) => STANDS_MAX,
-            (true, true) => RUNS_MAX,
-            (true, false) => RUNS_ALONE_MAX,
+        let most = match self.node.program.is_some() {
+            true if looks >= LOOKS_MIN => RUNS_MAX,
+            true => STANDS_MAX,
+            false if looks >= LOOKS_ALONE_MIN => RUNS_ALONE_MAX,
+            false => Duration::MAX,
         };
         self.stop.is_some() || self.began.is_some_and(|began| began.elapsed() > most)
     }

@@ -13,6 +13,7 @@
 mod natives;
 
 use crate::bare::{Bare, error_of, protected};
+use crate::memory::Memory;
 use crate::serve::{encode, failed_of, of_lua};
 use crate::stack::{State, push_bytes};
 use crate::values::{Types, ValueError};
@@ -29,6 +30,9 @@ const INSTRUCTIONS: c_int = 250;
 /// Bytes that a machine may have, and those that a call may take of them.
 const MEMORY_BYTES_MAX: usize = 64 << 20;
 const CALL_BYTES_MAX: usize = 1 << 20;
+/// Percent of what a cycle of the collector left at which the next one begins: most of a cycle's work is going
+/// through the libraries.
+const COLLECTOR_PAUSE: c_int = 400;
 /// Functions that a machine knows. It is made anew for more.
 const FUNCTIONS_MAX: usize = 1_000;
 
@@ -86,9 +90,10 @@ fn asks(what: String) -> Called {
 }
 
 /// What natives work on.
-#[derive(Default)]
 struct Bench {
     reach: Cell<Option<*mut (dyn Reach + 'static)>>,
+    /// The machine's.
+    memory: *const Memory,
     /// Definitions are being looked at, and no function runs.
     is_loading: Cell<bool>,
     /// Why the function leaves, once it does.
@@ -120,12 +125,20 @@ struct Machine {
 impl Machine {
     fn new() -> Result<Machine, String> {
         let bare = Bare::new(MEMORY_BYTES_MAX)?;
-        let bench = Box::<Bench>::default();
+        let bench = Box::new(Bench {
+            reach: Cell::new(None),
+            memory: &raw const *bare.memory,
+            is_loading: Cell::new(false),
+            leaves: RefCell::new(None),
+        });
         // SAFETY: The table of natives is on the stack; the bench outlives the state's use.
         unsafe { natives::push_all(bare.state, &raw const *bench, &raw const *bare.context) };
         bare.load(FILES)?;
         // SAFETY: Nothing runs. The hook stays: to set it takes longer than most calls.
-        unsafe { lua_sethook(bare.state, Some(look), LUA_MASKCOUNT, INSTRUCTIONS) };
+        unsafe {
+            lua_sethook(bare.state, Some(look), LUA_MASKCOUNT, INSTRUCTIONS);
+            lua_gc(bare.state, LUA_GCSETPAUSE, COLLECTOR_PAUSE);
+        }
         Ok(Machine { bare, bench, functions: HashMap::new(), version: None })
     }
 
@@ -283,8 +296,9 @@ unsafe extern "C-unwind" fn look(state: State, _at: *mut lua_Debug) {
         if bench.is_loading.get() {
             return;
         }
+        let has_memory = bench.memory.as_ref().is_none_or(|memory| !memory.was_refused);
         let is_late = bench.ask(|reach| reach.is_late()) == Some(true);
-        if is_late {
+        if is_late || !has_memory {
             bench.leave(Leave::Late);
         }
         if bench.leaves.borrow().is_some() {
