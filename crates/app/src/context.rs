@@ -261,10 +261,35 @@ impl Context {
         let Seat { user, calls_triggers, in_transaction, .. } = self.seat();
         let in_transaction = in_transaction || matches!(request, Request::Begin(_));
         let caller = Caller { fiber: self.scheduler.current(), user, calls_triggers };
-        let depends = loop {
+        self.ask(|data| {
             reply.clear();
+            data.run(caller, in_transaction, request, reply)
+        })
+    }
+
+    /// Runs a command of Redis by the rights of the user who has this name, and waits, if it must, until it
+    /// is answered. `reply` is of RESP3 then.
+    ///
+    /// # Errors
+    /// There is no data yet.
+    pub(crate) fn command(
+        &self,
+        name: &str,
+        args: &[&[u8]],
+        reply: &mut Vec<u8>,
+    ) -> Result<(), Failed> {
+        let user = (self.seat().user, name);
+        self.ask(|data| {
+            reply.clear();
+            data.command(user, args, reply)
+        })
+    }
+
+    /// Asks until there is an answer, on which the running fiber depends from then on.
+    fn ask(&self, mut ask: impl FnMut(&mut dyn Data) -> Ran) -> Result<(), Failed> {
+        let depends = loop {
             let ran = match &mut *self.data.borrow_mut() {
-                Some(data) => data.run(caller, in_transaction, request, reply),
+                Some(data) => ask(&mut **data),
                 None => return Err(not_configured()),
             };
             match ran {

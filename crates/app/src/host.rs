@@ -55,6 +55,10 @@ pub trait Data {
         reply: &mut Vec<u8>,
     ) -> Ran;
 
+    /// Runs a command of Redis for a user (Tarantool's number, and its name), and appends the reply, of
+    /// RESP3.
+    fn command(&mut self, user: (u32, &str), args: &[&[u8]], reply: &mut Vec<u8>) -> Ran;
+
     /// Whether functions of the program are called when tuples of a space change. Nobody else changes
     /// them then.
     ///

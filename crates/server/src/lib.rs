@@ -34,6 +34,7 @@ mod io_thread;
 mod listening;
 mod loading;
 mod positions;
+mod program_commands;
 mod program_data;
 mod protocol;
 mod queues;

@@ -2,6 +2,7 @@
 
 use crate::counters;
 use crate::positions::Positions;
+use crate::program_commands::ProgramCommands;
 use crate::random::random_u64;
 use ladon_app::{Caller, Data, Ran, Stated};
 use ladon_engine::{Garbage, Scratch};
@@ -37,6 +38,8 @@ pub struct ProgramData {
     /// One for each user as which the program has asked, but the one that asked last.
     sessions: HashMap<u32, Box<Session>>,
     last: Option<(u32, Box<Session>)>,
+    /// What runs commands of Redis.
+    commands: ProgramCommands,
     /// What fibers' requests have done that are not done yet.
     unfinished: HashMap<u64, Unfinished>,
 }
@@ -61,6 +64,7 @@ impl ProgramData {
             waiter,
             sessions: HashMap::new(),
             last: None,
+            commands: ProgramCommands::default(),
             unfinished: HashMap::new(),
         }
     }
@@ -154,6 +158,24 @@ impl Data for ProgramData {
             flow if flow.runs_again() => Ran::Again { after_ms: AGAIN_MS },
             _ => Ran::Replied { depends: outcome.depends.0 },
         }
+    }
+
+    fn command(&mut self, user: (u32, &str), args: &[&[u8]], reply: &mut Vec<u8>) -> Ran {
+        if self.log.is_backlogged() {
+            self.log.write_soon();
+            return Ran::Again { after_ms: AGAIN_MS };
+        }
+        let now_ms = self.node.clock.unix_ms();
+        let ProgramData { node, local, scratch, appender, commands, .. } = self;
+        let mut thread = ThreadParts {
+            node,
+            local,
+            scratch,
+            now_ms,
+            append: &mut |record| appender.append_record(record, now_ms),
+            pump: None,
+        };
+        commands.run(&mut thread, user, args, reply)
     }
 
     fn savepoint(&mut self, fiber: u64, user: u32) -> Result<u64, Failed> {

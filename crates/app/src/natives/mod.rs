@@ -1,6 +1,7 @@
 //! The functions that `lua/*.lua` are built on: one table, which each of those files is called with.
 
 mod children;
+mod commands;
 mod data;
 mod fibers;
 mod http;
@@ -29,6 +30,7 @@ pub(crate) unsafe fn push_all(state: State, context: *const Context) {
         lua_createtable(state, 0, 64);
         let all = [
             children::NATIVES,
+            commands::NATIVES,
             data::NATIVES,
             fibers::NATIVES,
             http::NATIVES,

@@ -42,6 +42,14 @@ impl Access {
         Access { user, seen, free_at: 0 }
     }
 
+    /// That of the user of this name, if there is one that may log in.
+    pub fn of_name(node: &Node, name: &[u8]) -> Option<Access> {
+        let seen = node.accounts.generation();
+        let users = node.accounts.users();
+        let user = users.get(name).filter(|user| user.is_on());
+        Some(Access::of(Arc::clone(user?), seen))
+    }
+
     /// That of the user whom a client's certificate names, if that may log in.
     pub fn of_certificate(node: &Node, names: &CertificateNames) -> Option<Access> {
         let seen = node.accounts.generation();

@@ -184,6 +184,11 @@ fn persistent_functions_are_those_of_tarantool() {
 }
 
 #[test]
+fn a_program_runs_commands_of_redis() {
+    check_own_transcript("keys");
+}
+
+#[test]
 fn functional_indexes_are_those_of_tarantool() {
     check_transcript("functional");
 }

@@ -1,0 +1,19 @@
+-- box.resp: commands of Redis on the keys beside the spaces.
+local ladon = ...
+
+local ADMIN = 1
+local command = ladon.command
+
+box.resp = {}
+
+-- Runs a command, which is a transaction of its own. A reply that is an error is raised.
+function box.resp.call(name, ...)
+    if type(name) ~= 'string' then
+        error('Usage: box.resp.call(command, ...)', 2)
+    end
+    if ladon.in_transaction() then
+        error('box.resp.call: a command is no part of a transaction of spaces', 2)
+    end
+    local user = ladon.user() == ADMIN and 'admin' or box.session.effective_user()
+    return command(user, name, ...)
+end

@@ -1,0 +1,56 @@
+-- Commands of Redis beside spaces.
+box.cfg{wal_mode = 'write', log_level = 0, listen = '127.0.0.1:' .. arg[1]}
+local json = require('json')
+
+local function show(...)
+    local is_ok, value = pcall(box.resp.call, ...)
+    if type(value) == 'table' then
+        value = json.encode(value)
+    end
+    print((...), is_ok, type(value), tostring(value))
+end
+
+show('SET', 'k', 'v')
+show('GET', 'k')
+show('GET', 'none')
+show('INCRBY', 'n', 41)
+show('INCR', 'n')
+show('SET', 'large', '9223372036854775807')
+show('INCRBY', 'large', 0)
+show('RPUSH', 'l', 'a', 'b', 'c')
+show('LRANGE', 'l', 0, -1)
+show('MGET', 'k', 'none', 'n')
+show('HSET', 'h', 'f', 1)
+show('HGETALL', 'h')
+show('SADD', 's', 'x')
+show('SMEMBERS', 's')
+show('ZADD', 'z', 1.5, 'm')
+show('ZSCORE', 'z', 'm')
+show('ZRANGE', 'z', 0, -1, 'WITHSCORES')
+show('LPUSH', 'k', 'x')
+show('NOTHING')
+show('GET')
+show('GET', {})
+show('BLPOP', 'l', 0)
+show('MULTI')
+show('SUBSCRIBE', 'c')
+show('EVAL', "return redis.call('get', KEYS[1])", 1, 'k')
+show('SELECT', 1)
+show('GET', 'k')
+show(1)
+print(select(2, pcall(function() box.begin() box.resp.call('SET', 'k', 'lost') end)):match('box.resp.*'))
+box.rollback()
+show('GET', 'k')
+
+-- A client's procedure has the rights of its own user.
+local client = require('net.box').connect('127.0.0.1:' .. arg[1])
+box.schema.user.grant('guest', 'execute', 'universe')
+function read(key) return box.resp.call('GET', key) end
+print(client:call('read', {'k'}))
+box.schema.user.create('ada', {password = 'x'})
+box.schema.user.grant('ada', 'execute', 'universe')
+local ada = require('net.box').connect('127.0.0.1:' .. arg[1], {user = 'ada', password = 'x'})
+print(pcall(ada.call, ada, 'read', {'k'}))
+box.schema.func.create('stored', {body = "function(k) return box.resp.call('GET', k) end"})
+print(client:call('stored', {'k'}))
+os.exit(0)

@@ -1,0 +1,106 @@
+//! Redis' commands that a program runs (`box.resp.call`): each as a request of its own, by the rights of a
+//! Redis user.
+
+use ladon_app::Ran;
+use ladon_kernel::access::Access;
+use ladon_kernel::client::clients::ClientInfo;
+use ladon_kernel::client::session::Session;
+use ladon_kernel::command::flags::Flags;
+use ladon_kernel::node::Node;
+use ladon_kernel::request::execute::{Request, execute};
+use ladon_kernel::request::outcome::Flow;
+use ladon_kernel::thread_parts::ThreadParts;
+use ladon_resp::Proto;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Numbers of Tarantool's users that are Redis' user `default`: the guest where nobody has to log in.
+const GUEST: u32 = 0;
+const ADMIN: u32 = 1;
+/// Users of which sessions are kept.
+const SESSIONS_MAX: usize = 1_000;
+/// What no script runs, but a program does.
+const RUN_SCRIPTS: [&str; 6] = ["eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro"];
+/// Milliseconds until what had to wait is tried again.
+const AGAIN_MS: u64 = 1;
+
+/// The sessions of users, by Tarantool's numbers.
+#[derive(Default)]
+pub(crate) struct ProgramCommands(HashMap<u32, Session>);
+
+impl ProgramCommands {
+    /// Runs a command as a user, of this number and name, and appends the reply, of RESP3.
+    pub(crate) fn run(
+        &mut self,
+        thread: &mut ThreadParts<'_>,
+        (user, name): (u32, &str),
+        args: &[&[u8]],
+        out: &mut Vec<u8>,
+    ) -> Ran {
+        let node = thread.node;
+        if let Some(why) = refused(node, args) {
+            out.extend_from_slice(format!("-{why}\r\n").as_bytes());
+            return Ran::Replied { depends: 0 };
+        }
+        if self.0.len() >= SESSIONS_MAX {
+            self.0.clear();
+        }
+        let known = self.0.remove(&user).or_else(|| new_session(thread, (user, name)));
+        let Some(mut session) = known else {
+            let why = format!("-NOPERM There is no user '{name}' of Redis' protocol\r\n");
+            out.extend_from_slice(why.as_bytes());
+            return Ran::Replied { depends: 0 };
+        };
+        session.db = 0;
+        let id = node.table.find(args[0]);
+        let first_key = id
+            .and_then(|id| node.table.spec(id).keys.positions(args).next())
+            .map(|at| node.keyspace.hash(args[at]));
+        let outcome = execute(thread, &mut session, Request { id, args, first_key }, out);
+        match outcome.flow {
+            Flow::GoesOn => {
+                self.0.insert(user, session);
+                Ran::Again { after_ms: 0 }
+            }
+            flow if flow.runs_again() => {
+                self.0.insert(user, session);
+                Ran::Again { after_ms: AGAIN_MS }
+            }
+            // Its user is gone, or has other rights than it began with.
+            Flow::Drop => {
+                out.clear();
+                out.extend_from_slice(b"-NOPERM The user has lost its rights\r\n");
+                Ran::Replied { depends: 0 }
+            }
+            _ => {
+                self.0.insert(user, session);
+                Ran::Replied { depends: outcome.depends.0 }
+            }
+        }
+    }
+}
+
+/// Why a program may not run a command: what is about a connection, or waits.
+fn refused(node: &Node, args: &[&[u8]]) -> Option<String> {
+    let id = node.table.find(args.first()?)?;
+    let spec = node.table.spec(id);
+    if RUN_SCRIPTS.contains(&spec.name) {
+        return None;
+    }
+    let is_refused = spec.flags.has(Flags::NOSCRIPT) || spec.flags.has(Flags::BLOCKING);
+    is_refused.then(|| format!("ERR box.resp.call runs no '{}'", spec.name))
+}
+
+fn new_session(thread: &ThreadParts<'_>, (user, name): (u32, &str)) -> Option<Session> {
+    let node = thread.node;
+    let is_default = user == ADMIN || user == GUEST && !node.requires_login();
+    let access = match is_default {
+        true => Access::of_new_connection(node),
+        false => Access::of_name(node, name.as_bytes())?,
+    };
+    let (id, of) = (node.clients.next_id(), thread.local.thread);
+    let info = Arc::new(ClientInfo { id, thread: of, ..ClientInfo::default() });
+    let mut session = Session::new(info, true, access);
+    session.proto = Proto::Resp3;
+    Some(session)
+}
