@@ -362,3 +362,48 @@ def half_lines(bench):
     p999, grown = pings(server, 5, both)
     did = "%.1f ms, +%d MB, %s" % (p999, grown // MB, seen)
     return did, p999 <= OTHER_MS and grown <= 300 * MB and seen == [b"---\n- 2\n...\n"]
+
+
+HOSTILE = """
+local bodies = {
+    [[function(k) box.space.held:replace{k, %d} for i = 1, 20000000 do end return 1 end]],
+    [[function(k) box.space.held:replace{k, %d} local t = 'x' for i = 1, 24 do pcall(function() t = t .. t end) end return #t end]],
+    [[function(k) box.space.held:replace{k, %d} return (('a'):rep(60)):find('.-.-.-.-.-b') end]],
+    [[function(k) box.space.held:replace{k, %d} local t = {} for i = 1, 200000 do t[i] = -i end table.sort(t) return t[1] end]],
+    [[function(k) for i = 1, 5000 do box.space.held:replace{i, k, %d} end return #box.space.held:select() end]],
+    [[function(k) box.space.held:replace{k, %d} for i = 1, 1000 do pcall(error, 'x') helper_that_is_not_there = i end return 1 end]],
+}
+box.schema.space.create('held'):create_index('pk')
+box.schema.func.create('mild', {body = 'function(k) return box.space.held:replace{k, 0} end'})
+for i = 1, 240 do
+    box.schema.func.create('hostile' .. i, {body = bodies[i %% #bodies + 1]:format(i)})
+end
+"""
+
+
+@fault("240 persistent functions that loop, double texts, match, sort and write without end, called by 8 connections",
+       "others' PING p99.9 at most %d ms, RSS +500 MB at most; a mild one on the same space is answered meanwhile" % OTHER_MS)
+def hostile_functions(bench):
+    server = run(bench)
+    client, codes = connect(server), []
+    answers(client, evaluate(GRANT))
+    made = answers(client, evaluate(HOSTILE.replace("%%", "%")))
+
+    def attack(first):
+        one = connect(server)
+        for at in range(first, 241, 8):
+            try:
+                answers(one, call("hostile%d" % at, at))
+            except (EOFError, OSError):
+                # The server is at its end.
+                return
+
+    def both(ends):
+        threads = [threading.Thread(target=attack, args=(first,), daemon=True) for first in range(1, 9)]
+        for thread in threads:
+            thread.start()
+        while not ends.is_set():
+            codes.append(answers(client, call("mild", 6000)))
+    p999, grown = pings(server, 5, both)
+    did = "%.1f ms, +%d MB, %d answered" % (p999, grown // MB, len(codes))
+    return did, made == 0 and p999 <= OTHER_MS and grown <= 500 * MB and len(codes) > 100 and set(codes) == {0}

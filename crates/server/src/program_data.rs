@@ -153,6 +153,8 @@ impl Data for ProgramData {
             }
         }
         self.last = Some((user, session));
+        // The function may never end, and others wait for what is behind its records.
+        self.appender.publish_in_between();
         match outcome.flow {
             Flow::GoesOn => Ran::Again { after_ms: 0 },
             flow if flow.runs_again() => Ran::Again { after_ms: AGAIN_MS },
@@ -175,7 +177,9 @@ impl Data for ProgramData {
             append: &mut |record| appender.append_record(record, now_ms),
             pump: None,
         };
-        commands.run(&mut thread, user, args, reply)
+        let ran = commands.run(&mut thread, user, args, reply);
+        appender.publish_in_between();
+        ran
     }
 
     fn savepoint(&mut self, fiber: u64, user: u32) -> Result<u64, Failed> {

@@ -32,11 +32,9 @@ const RUNS_MAX: Duration = Duration::from_micros(500);
 /// so long if no program could run it instead.
 const RUNS_ALONE_MAX: Duration = Duration::from_millis(5);
 /// What has been looked at less often has not run for long: its thread had no turn of the processor.
-const LOOKS_MIN: u32 = 16;
+const LOOKS_MIN: u32 = 64;
 /// As above, if no program could run it instead.
 const LOOKS_ALONE_MIN: u32 = 512;
-/// After this, it is the program's all the same.
-const STANDS_MAX: Duration = Duration::from_millis(20);
 /// Longer arguments are the program's.
 const ARGUMENT_BYTES_MAX: usize = 16 << 10;
 /// Spaces that it may lock. Each time that it begins again, it has one more from the beginning.
@@ -238,7 +236,11 @@ impl<'a> Reached<'a> {
         if ids.iter().any(|&id| id < system::USER_ID_MIN && id != system::SEQUENCE_DATA) {
             return Err(asks("a space of the system"));
         }
-        match self.tx.grow(ids)? {
+        let waited_from = Instant::now();
+        let grown = self.tx.grow(ids);
+        // What others take does not count.
+        self.began = self.began.map(|began| began + waited_from.elapsed());
+        match grown? {
             Grown::Held if self.tx.is_out_of_date() => Err(self.stops(Stop::OutOfDate)),
             Grown::Held if self.tx.spaces().count() > SPACES_MAX => Err(asks("many spaces")),
             Grown::Held => Ok(()),
@@ -359,13 +361,12 @@ impl Reach for Reached<'_> {
     fn is_late(&self) -> bool {
         let looks = self.looks.get() + 1;
         self.looks.set(looks);
-        let most = match self.node.program.is_some() {
-            true if looks >= LOOKS_MIN => RUNS_MAX,
-            true => STANDS_MAX,
-            false if looks >= LOOKS_ALONE_MIN => RUNS_ALONE_MAX,
-            false => Duration::MAX,
+        let (looks_min, most) = match self.node.program.is_some() {
+            true => (LOOKS_MIN, RUNS_MAX),
+            false => (LOOKS_ALONE_MIN, RUNS_ALONE_MAX),
         };
-        self.stop.is_some() || self.began.is_some_and(|began| began.elapsed() > most)
+        let is_late = |began: Instant| looks >= looks_min && began.elapsed() > most;
+        self.stop.is_some() || self.began.is_some_and(is_late)
     }
 
     fn get(

@@ -323,6 +323,27 @@ fn a_function_that_never_ends_holds_up_nobody_else() {
 
 /// One that catches errors and one in a transaction as well; and one that waits.
 #[test]
+fn a_function_that_never_ends_after_a_change_holds_up_no_writer() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let redis = Ports::take(1).expect("a port");
+    let address = format!("127.0.0.1:{}", redis.first());
+    let serving = Serving::start(dir.path(), &["--resp", &address, "--gate", "write"]);
+    let mut client = serving.client();
+    let mut other = serving.client();
+    client.tell(&Request::Call(Call { name: b"stays", arguments: &[0x90] }));
+    assert!(!client.has_reply_within(Duration::from_millis(300)), "it stays");
+    // Records behind its own become durable.
+    for at in 0..20 {
+        assert_eq!(ask_text(&address, &format!("SET k{at} v\r\n")), "+OK\r\n");
+        let insert =
+            Put { space: SpaceRef::Name(b"accounts"), tuple: &array(&[int(100 + at), int(0)]) };
+        other.tell(&Request::Insert(insert));
+        assert!(other.has_reply_within(Duration::from_secs(10)), "it waits for the function");
+        other.receive().expect("a reply").expect("a tuple");
+    }
+}
+
+#[test]
 fn a_fiber_that_never_waits_is_ended_alone() {
     let dir = tempfile::tempdir().expect("a directory");
     let redis = Ports::take(1).expect("a port");

@@ -26,6 +26,12 @@ end
 
 function endless() while true do end end
 
+-- After a change of its own.
+function stays()
+    box.space.accounts:update(1, {{'+', 2, 0}})
+    endless()
+end
+
 -- Catches what ends it, and goes on.
 function stubborn()
     while true do
