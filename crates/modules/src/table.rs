@@ -2,7 +2,7 @@
 
 use crate::stack::{State, push_bytes, run_chunk};
 use crate::{
-    cdata, decimal, digest, errno, fio, json, log, msgpack, pickle, tarantool, utf8, uuid, yaml,
+    cdata, datetime, decimal, digest, errno, fio, json, log, msgpack, pickle, tarantool, utf8, uuid, yaml,
 };
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int, c_void};
@@ -64,6 +64,7 @@ static MODULES: &[Module] = &[
     lua!("clock", "clock.lua"),
     rust!("crypto", digest::open_crypto),
     lua!("csv", "csv.lua"),
+    rust!("datetime", datetime::open),
     rust!("decimal", decimal::open),
     rust!("digest", digest::open),
     rust!("errno", errno::open),
@@ -89,8 +90,8 @@ pub fn module_names() -> impl Iterator<Item = &'static CStr> {
     MODULES.iter().map(Module::name)
 }
 
-/// Puts a loader of each module into `package.preload`, and makes the types of `decimal` and `uuid`
-/// and the value `box.NULL` known.
+/// Puts a loader of each module into `package.preload`, and makes the types of `datetime`,
+/// `decimal` and `uuid`, and the value `box.NULL` known.
 ///
 /// # Safety
 /// The state has to be live, with LuaJIT's own libraries open, FFI included. May raise an error of
@@ -108,7 +109,7 @@ pub unsafe fn preload(state: *mut lua_State) {
             lua_setfield(state, -2, module.name.as_ptr());
         }
         lua_settop(state, top);
-        for name in [c"decimal", c"uuid"] {
+        for name in [c"datetime", c"decimal", c"uuid"] {
             lua_getfield_(state, LUA_GLOBALSINDEX, c"require".as_ptr());
             lua_pushstring_(state, name.as_ptr());
             lua_call(state, 1, 0);
