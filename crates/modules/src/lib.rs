@@ -38,6 +38,7 @@ mod pickle;
 mod serializer;
 mod stack;
 mod table;
+mod tail_calls;
 mod tarantool;
 mod utf8;
 mod uuid;

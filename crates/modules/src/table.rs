@@ -4,6 +4,7 @@ use crate::stack::{State, push_bytes, run_chunk};
 use crate::{
     cdata, datetime, decimal, digest, errno, fio, json, log, msgpack, pickle, tarantool, utf8, uuid, yaml,
 };
+use crate::tail_calls::with_tail_calls;
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int, c_void};
 
@@ -143,7 +144,7 @@ pub unsafe fn extend(state: *mut lua_State) {
         lua_pushnil(state);
         run_chunk(state, include_str!("../lua/extend.lua"), c"@builtin/extend.lua");
         lua_settop(state, -2);
-        lua_pushnil(state);
+        lua_pushcclosure(state, with_tail_calls, 0);
         run_chunk(state, include_str!("../lua/loaders.lua"), c"@builtin/loaders.lua");
         lua_settop(state, -2);
     }

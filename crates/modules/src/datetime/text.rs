@@ -174,6 +174,10 @@ fn parse_time(text: &[u8]) -> Option<(i64, i32, usize)> {
         parts[count] = next.number(2)?;
         (rest, count) = (next, count + 1);
     }
+    let rest_of_number = if has_colons || count == 3 { rest.digits() } else { 0 };
+    if rest_of_number > 0 {
+        return None;
+    }
     let mut nanoseconds = 0;
     if count == 3 && (rest.byte(b'.').is_some() || rest.byte(b',').is_some()) {
         nanoseconds = fraction(&mut rest)?;
