@@ -252,9 +252,14 @@ function server_methods.route(httpd, options, handler)
             end
             return named(request)
         end
-    elseif handler == nil and (options.template ~= nil or options.file ~= nil) then
+    elseif handler == nil then
         handler = function(request)
             return request:render()
+        end
+    end
+    for _, name in ipairs({'log_requests', 'log_errors'}) do
+        if options[name] ~= nil and type(options[name]) ~= 'function' then
+            error(("'%s' option should be a function"):format(name), 2)
         end
     end
     if type(handler) ~= 'function' and type(handler) ~= 'table' then
@@ -269,6 +274,7 @@ function server_methods.route(httpd, options, handler)
     local route = {
         path = path, method = method, name = options.name, pattern = pattern, stashes = stashes,
         sub = handler, template = options.template, file = options.file,
+        log_requests = options.log_requests, log_errors = options.log_errors,
     }
     if options.name then
         if httpd.named[options.name] then
@@ -524,8 +530,15 @@ local function read_request(httpd, socket, peer)
     }, Request)
 end
 
+-- How a request, or an error of it, is logged: as its route says, or else the server.
+local function logging_of(httpd, request, name)
+    local found = request.endpoint or httpd:match(request.method, request.path)
+    local route = found and (found.endpoint or found)
+    return route and route[name] or httpd.options[name]
+end
+
 local function log_request(httpd, request)
-    local how = httpd.options.log_requests
+    local how = logging_of(httpd, request, 'log_requests')
     if type(how) == 'function' then
         how('%s %s%s', request.method, request.path, request.query ~= '' and '?' .. request.query or '')
     elseif how ~= false then
@@ -533,8 +546,8 @@ local function log_request(httpd, request)
     end
 end
 
-local function log_error(httpd, text)
-    local how = httpd.options.log_errors
+local function log_error(httpd, request, text)
+    local how = logging_of(httpd, request, 'log_errors')
     if type(how) == 'function' then
         how('%s', text)
     elseif how ~= false then
@@ -592,7 +605,7 @@ local function serve(httpd, socket, peer)
             box.rollback()
         end
         if not is_ok then
-            log_error(httpd, tostring(response))
+            log_error(httpd, request, tostring(response))
             local text = httpd.options.display_errors ~= false and tostring(response) or nil
             response = {status = 500, body = text or REASONS[500]}
         end
@@ -673,6 +686,18 @@ local function new(host, port, options)
     }, Server)
 end
 
+-- Options with those of another table, which perhaps may not have others.
+local function extend(base, over, is_strict)
+    local made = table.copy(base)
+    for name, value in pairs(over) do
+        if is_strict and base[name] == nil then
+            error('unknown option: ' .. tostring(name), 2)
+        end
+        made[name] = value
+    end
+    return made
+end
+
 ladon.module('http.server', function()
-    return {new = new}
+    return {new = new, internal = {extend = extend}}
 end)

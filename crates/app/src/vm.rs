@@ -87,6 +87,7 @@ const FILES: &[(&str, &str)] = &[
     ("popen", include_str!("../lua/popen.lua")),
     ("http_files", include_str!("../lua/http_files.lua")),
     ("http", include_str!("../lua/http.lua")),
+    ("console_remote", include_str!("../lua/console_remote.lua")),
     ("console", include_str!("../lua/console.lua")),
     ("http_client", include_str!("../lua/http_client.lua")),
 ];
