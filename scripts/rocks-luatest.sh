@@ -78,5 +78,5 @@ done <<'END'
 checks 3.4.1 1.4.5 yes test/test_test.lua test/types_test.lua
 errors 2.2.1 0.5.7 yes test/unit
 expirationd 1.7.0 1.0.1 no -x test_not_stop_after_drop_and_recreate test/unit
-http 1.10.0 1.4.5 no test/integration
+http 1.9.0 1.4.5 no test/integration
 END

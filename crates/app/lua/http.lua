@@ -102,7 +102,7 @@ end
 function request_methods.post_param(request, name)
     if request.post_params == nil then
         local kind = request:content_type()
-        if kind == 'application/json' then
+        if kind == 'application/json' and request.body ~= '' then
             request.post_params = request:json()
         else
             request.post_params = parse_form(request.body)
@@ -148,8 +148,15 @@ function request_methods.cookie(request, name, options)
     end
 end
 
-function request_methods.peer(request)
-    return request.peer_address
+-- The client's address is a field, and what a method of that name answers.
+local Peer = {__call = function(peer)
+    return peer
+end}
+
+function request_methods.request_line(request)
+    local query = request.query ~= '' and '?' .. request.query or ''
+    return ('%s %s%s HTTP/%d.%d'):format(
+        request.method, request.path, query, request.proto[1], request.proto[2])
 end
 
 function request_methods.url_for(request, ...)
@@ -175,8 +182,14 @@ function request_methods.render(request, options)
     else
         local text, name = request.endpoint and request.endpoint.template, 'template'
         if text == nil then
-            local file = request.endpoint and request.endpoint.file
-            name = file or options.file
+            local endpoint = request.endpoint or {}
+            name = endpoint.file or options.file
+            if name == nil and endpoint.controller ~= nil then
+                name = ('%s/%s.html.el'):format(
+                    endpoint.controller:gsub('%.', '/'), endpoint.action)
+                options = table.copy(options)
+                options.controller, options.action = endpoint.controller, endpoint.action
+            end
             if name == nil then
                 error('http.server: render needs text, data, json, or a route with a template', 2)
             end
@@ -240,8 +253,9 @@ function server_methods.route(httpd, options, handler)
     if type(options) ~= 'table' or type(options.path) ~= 'string' then
         error("Usage: httpd:route({path = '/path', method = 'GET', name = 'name'}, handler)", 2)
     end
+    local module, action
     if type(handler) == 'string' then
-        local module, action = handler:match('^(.*)#(.*)$')
+        module, action = handler:match('^(.*)#(.*)$')
         if module == nil then
             error("Wrong controller format '" .. handler .. "', must be 'module#action'", 2)
         end
@@ -274,6 +288,7 @@ function server_methods.route(httpd, options, handler)
     local route = {
         path = path, method = method, name = options.name, pattern = pattern, stashes = stashes,
         sub = handler, template = options.template, file = options.file,
+        controller = module, action = action,
         log_requests = options.log_requests, log_errors = options.log_errors,
     }
     if options.name then
@@ -326,7 +341,8 @@ end
 function server_methods.url_for(httpd, name, arguments, query)
     local route = httpd.named[name]
     if route == nil then
-        return name
+        local is_whole = name:sub(1, 1) == '/' or name:find('^%a[%w+.-]*://')
+        return is_whole and name or '/' .. name
     end
     local path = route.path:gsub('[:*]([%a_][%w_]*)', function(stash)
         return tostring(arguments and arguments[stash] or '')
@@ -525,8 +541,8 @@ local function read_request(httpd, socket, peer)
     local path, query = target:match('^([^?]*)%??(.*)$')
     return setmetatable({
         method = method, path = unescape(path), query = query, proto = {1, minor},
-        headers = headers, body = body, peer_address = peer, httpd = httpd, stashes = {},
-        response = Response,
+        headers = headers, body = body, httpd = httpd, stashes = {},
+        response = Response, peer = setmetatable(table.copy(peer or {}), Peer),
     }, Request)
 end
 

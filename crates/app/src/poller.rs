@@ -29,7 +29,12 @@ pub(crate) struct Poller {
 impl Poller {
     pub(crate) fn new(poll: Poll) -> Poller {
         let events = RefCell::new(Events::with_capacity(EVENTS_A_TURN));
-        Poller { poll: RefCell::new(poll), events, waiting: RefCell::default(), borrowed: RefCell::default() }
+        Poller {
+            poll: RefCell::new(poll),
+            events,
+            waiting: RefCell::default(),
+            borrowed: RefCell::default(),
+        }
     }
 
     /// Adds a socket.
@@ -79,7 +84,12 @@ impl Poller {
     ///
     /// # Errors
     /// The system's: of a file, which is always ready, `EPERM`.
-    pub(crate) fn waits_for_any(&self, fd: RawFd, ways: [bool; 2], fiber: FiberId) -> io::Result<bool> {
+    pub(crate) fn waits_for_any(
+        &self,
+        fd: RawFd,
+        ways: [bool; 2],
+        fiber: FiberId,
+    ) -> io::Result<bool> {
         if !self.has(fd) {
             self.add(fd)?;
             self.borrowed.borrow_mut().insert(fd);

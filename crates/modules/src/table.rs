@@ -1,10 +1,11 @@
 //! Which modules there are, and how they come into a state.
 
 use crate::stack::{State, push_bytes, run_chunk};
-use crate::{
-    cdata, datetime, decimal, digest, errno, fio, json, log, msgpack, pickle, tarantool, utf8, uuid, yaml,
-};
 use crate::tail_calls::with_tail_calls;
+use crate::{
+    cdata, datetime, decimal, digest, errno, fio, json, log, msgpack, pickle, tarantool, utf8,
+    uuid, yaml,
+};
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int, c_void};
 

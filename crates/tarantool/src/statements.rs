@@ -17,7 +17,8 @@ use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
-    BoxError, IteratorType, Looked, Selected, SequenceDef, Space, SpaceDef, SpaceSequence, Statement, Written,
+    BoxError, IteratorType, Looked, Selected, SequenceDef, Space, SpaceDef, SpaceSequence,
+    Statement, Written,
 };
 use ladon_system_spaces as system;
 use std::borrow::Cow;

@@ -349,9 +349,8 @@ unsafe extern "C-unwind" fn wait_any(state: State) -> c_int {
         let seconds = (lua_type(state, 3) == LUA_TNUMBER).then(|| lua_tonumber(state, 3));
         let mut ready = ready_now(fd, ways);
         if ready == 0 && seconds != Some(0.0) {
-            let deadline = seconds.map(|seconds| {
-                context.now_ns() + (seconds.clamp(0.0, SECONDS_MAX) * 1e9) as u64
-            });
+            let deadline = seconds
+                .map(|seconds| context.now_ns() + (seconds.clamp(0.0, SECONDS_MAX) * 1e9) as u64);
             let current = context.scheduler.current();
             match context.poller.waits_for_any(fd, [ways & 1 != 0, ways & 2 != 0], current) {
                 Ok(true) => {

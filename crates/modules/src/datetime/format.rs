@@ -8,8 +8,18 @@ use std::fmt::{self, Write};
 const WEEKDAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 
 /// What a conversion is short for.
@@ -77,7 +87,11 @@ fn write(out: &mut String, parts: &Parts<'_>, mut rest: &[u8]) -> fmt::Result {
         let width = std::str::from_utf8(&rest[..digits]).ok().and_then(|text| text.parse().ok());
         match rest.get(digits) {
             Some(b'f') => {
-                write_nanoseconds(out, parts, if digits == 0 { None } else { Some(width.unwrap_or(9)) })?;
+                write_nanoseconds(
+                    out,
+                    parts,
+                    if digits == 0 { None } else { Some(width.unwrap_or(9)) },
+                )?;
                 rest = &rest[digits + 1..];
             }
             // A width is known to fractions alone.

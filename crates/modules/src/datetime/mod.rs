@@ -286,7 +286,8 @@ unsafe fn push_all(state: State, numbers: &[i64]) -> c_int {
 unsafe extern "C-unwind" fn day(state: State) -> c_int {
     // SAFETY: As for `stack`.
     unsafe {
-        let found = calendar::checked_day_of(integer(state, 1), integer(state, 2), integer(state, 3));
+        let found =
+            calendar::checked_day_of(integer(state, 1), integer(state, 2), integer(state, 3));
         push_all(state, found.as_slice())
     }
 }

@@ -1,6 +1,8 @@
 //! Moments and intervals as text, and texts of ISO 8601 as moments.
 
-use super::calendar::{DAY, checked_day_of, date, day_of, day_of_week_date, days_in_month, is_leap};
+use super::calendar::{
+    DAY, checked_day_of, date, day_of, day_of_week_date, days_in_month, is_leap,
+};
 use super::zones::{self, NoZone};
 use super::{Interval, Moment};
 use std::fmt::{self, Write};

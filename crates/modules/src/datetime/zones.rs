@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn zones_have_their_offsets() {
-        let minutes = |name: &str, seconds| named(name.as_bytes(), seconds).map(|it| it.map(|it| it.minutes));
+        let minutes =
+            |name: &str, seconds| named(name.as_bytes(), seconds).map(|it| it.map(|it| it.minutes));
         assert_eq!(minutes("MSK", 0), Ok(Some(180)));
         assert_eq!(minutes("Europe/Moscow", 1_140_000_000), Ok(Some(180)));
         assert_eq!(minutes("europe/moscow", 1_150_000_000), Ok(Some(240)));

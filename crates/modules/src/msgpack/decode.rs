@@ -112,7 +112,9 @@ impl Decoder<'_> {
                 (DECIMAL, _) if push_decimal_payload(state, payload) => {}
                 (DATETIME, _) if push_datetime_payload(state, payload) => {}
                 (INTERVAL, _) if push_interval_payload(state, payload) => {}
-                (DECIMAL | UUID | DATETIME | INTERVAL, _) => raise(state, b"msgpack.decode: invalid MsgPack"),
+                (DECIMAL | UUID | DATETIME | INTERVAL, _) => {
+                    raise(state, b"msgpack.decode: invalid MsgPack")
+                }
                 _ => never(luaL_error(
                     state,
                     c"msgpack.decode: Unsuported MsgPack extension type: %d".as_ptr(),
