@@ -94,7 +94,7 @@ local function parse_text(text)
         -- As in Tarantool: without a host, the scheme is taken for one.
         parts.scheme, parts.host, text = scheme, scheme, '//' .. rest
     end
-    if parts.host == nil then
+    if parts.host == nil and not text:find('^/[^/]') then
         text = parse_authority(text, parts)
         if text == nil then
             return nil
