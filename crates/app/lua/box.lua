@@ -289,6 +289,7 @@ end
 
 -- Executes a text, or a statement that was prepared, by its number.
 function box.execute(text, parameters)
+    ladon.changed()
     if type(text) == 'number' then
         local own = statements[box.session.id()]
         local prepared = own and own.texts[text]

@@ -7,6 +7,9 @@ local STATEMENT_BYTES, GREETING_BYTES = 4 * 1024 * 1024, 128
 -- Tables are shown so deep as Lua; deeper ones as comments.
 local DEPTH_MAX = 64
 
+-- A line that ends a connection.
+local LEAVE = '~.'
+
 local HELP = [[
 To get help, see the Tarantool manual at https://tarantool.io/en/doc/
 To start the interactive Tarantool tutorial, type 'tutorial()' here.
@@ -362,6 +365,9 @@ function box.session.type()
     return session_type()
 end
 
+-- What is called with a console's state when it begins, and when its connection ends.
+local on_start, on_client_disconnect
+
 -- Reads a statement: a line, or lines up to the delimiter.
 local function read_statement(state, client)
     local delimiter, parts = state.delimiter, ''
@@ -390,8 +396,40 @@ local function greeting()
         require('tarantool').version:match('^[%d.]+'), "type 'help' for interactive help")
 end
 
+-- Ends the connection of a console. Returns what there is to say of it.
+local function disconnect(state, why)
+    local remote = state.remote
+    state.remote, state.prompt = nil, nil
+    pcall(remote.close, remote)
+    if on_client_disconnect ~= nil then
+        pcall(on_client_disconnect, state)
+    end
+    return why ~= nil and shown(state.format, false, 1, {why}) or ''
+end
+
+-- Runs a statement where the console is connected to.
+local function answer_of_remote(state, line)
+    local remote = state.remote
+    -- The answer has the output that this line asks for.
+    local name, value = line:match('^\\s%a*%s+(%a+)%s+(.-)%s*;?%s*$')
+    if name == 'output' or name == 'o' then
+        state.format = parse_format(value) or state.format
+        remote.format = state.format
+    end
+    local is_good, text = pcall(remote.eval, remote, line)
+    if is_good then
+        return text
+    elseif remote.state == 'active' then
+        return shown(state.format, false, 1, {text})
+    end
+    return disconnect(state, text)
+end
+
 -- Runs a statement. A transaction ends with it.
 local function answer_alone(state, line)
+    if state.remote ~= nil then
+        return answer_of_remote(state, line)
+    end
     local text = answer(state, line)
     if box.is_in_txn() then
         box.rollback()
@@ -403,17 +441,23 @@ local function serve(client)
     local state = new_state()
     state.client = client
     ladon.fiber.self().storage.console = state
+    if on_start ~= nil then
+        on_start(state)
+    end
     local head = greeting()
     client:write(head .. (' '):rep(GREETING_BYTES - #head - 1) .. '\n')
     while not state.is_over do
         local line = read_statement(state, client)
-        if line == nil then
-            return
+        if line == nil or line == LEAVE and state.remote == nil then
+            break
         end
-        local text = answer_alone(state, line)
+        local text = line == LEAVE and disconnect(state) or answer_alone(state, line)
         if client:write(text) == nil then
-            return
+            break
         end
+    end
+    if state.remote ~= nil then
+        disconnect(state)
     end
 end
 
@@ -451,7 +495,8 @@ end
 
 -- Reads a statement from the terminal: lines up to its end, or up to the delimiter.
 local function read_local(state)
-    local text, prompt = '', 'tarantool> '
+    local name = state.prompt or 'tarantool'
+    local text, prompt = '', name .. '> '
     while true do
         local line, why = ladon.read_line(prompt)
         if line == nil then
@@ -469,7 +514,7 @@ local function read_local(state)
         elseif state.language ~= 'lua' or not ladon.is_unfinished(text) then
             return text
         end
-        text, prompt = text .. '\n', '         > '
+        text, prompt = text .. '\n', (' '):rep(#name) .. '> '
     end
 end
 
@@ -480,11 +525,19 @@ function console.start()
     end
     local state, storage = new_state(), ladon.fiber.self().storage
     state.is_local, storage.console = true, state
+    if on_start ~= nil then
+        on_start(state)
+    end
     io.write(greeting())
     while not state.is_over do
         local text = read_local(state)
-        if text == nil then
+        if text == nil or text == LEAVE and state.remote == nil then
+            if text == nil and state.remote ~= nil then
+                disconnect(state)
+            end
             break
+        elseif text == LEAVE then
+            disconnect(state)
         elseif text:find('%S') then
             io.write(answer_alone(state, text), '\n')
             io.flush()
@@ -493,10 +546,57 @@ function console.start()
     storage.console = nil
 end
 
-for _, name in ipairs({'connect', 'ac', 'on_start', 'on_client_disconnect'}) do
-    console[name] = function()
-        error(('console.%s is not supported yet'):format(name), 2)
+-- Connects the running console: to a console, or to a server's port of IPROTO. `~.` ends that.
+function console.connect(uri, options)
+    local state = current()
+    if state == nil then
+        error('console.connect() need existing console', 2)
     end
+    local function print(text)
+        if state.client ~= nil then
+            state.client:write(text)
+        else
+            io.write(text)
+        end
+    end
+    local is_good, remote = pcall(ladon.console_remote, state, uri, options or {}, print)
+    if not is_good then
+        if on_client_disconnect ~= nil then
+            pcall(on_client_disconnect, state)
+        end
+        error(remote, 0)
+    end
+    if state.remote ~= nil then
+        pcall(state.remote.close, state.remote)
+    end
+    state.remote = remote
+    state.prompt = ('%s:%s'):format(remote.host, remote.port)
+    return true
+end
+
+-- Names are always completed.
+function console.ac(is_on)
+    if current() == nil then
+        error('console.ac(): need existing console', 2)
+    elseif not is_on then
+        error('console.ac: completion cannot be switched off', 2)
+    end
+end
+
+local function check_hook(name, hook)
+    if hook ~= nil and type(hook) ~= 'function' then
+        error(('Wrong type of %s hook: %s'):format(name, type(hook)), 3)
+    end
+end
+
+function console.on_start(hook)
+    check_hook('on_start', hook)
+    on_start = hook
+end
+
+function console.on_client_disconnect(hook)
+    check_hook('on_client_disconnect', hook)
+    on_client_disconnect = hook
 end
 
 ladon.module('console', function()

@@ -136,20 +136,28 @@ function fiber.sleep(seconds)
     check_cancelled()
 end
 
-function fiber.time()
-    return ladon.clock(CLOCK_REALTIME)
+-- The time as a fiber sees it: it stays the same until the fiber has let others run, as that of
+-- Tarantool's loop of events does.
+local function clock_of_fibers(clock)
+    local of, slice, time
+    return function()
+        local number = ladon.current()
+        local switches = ladon.switches(number)
+        if number ~= of or switches ~= slice then
+            of, slice, time = number, switches, ladon.clock(clock)
+        end
+        return time
+    end
 end
+
+fiber.time, fiber.clock = clock_of_fibers(CLOCK_REALTIME), clock_of_fibers(CLOCK_MONOTONIC)
 
 function fiber.time64()
-    return require('ffi').cast('uint64_t', ladon.clock(CLOCK_REALTIME) * 1e6)
-end
-
-function fiber.clock()
-    return ladon.clock(CLOCK_MONOTONIC)
+    return require('ffi').cast('uint64_t', fiber.time() * 1e6)
 end
 
 function fiber.clock64()
-    return require('ffi').cast('uint64_t', ladon.clock(CLOCK_MONOTONIC) * 1e6)
+    return require('ffi').cast('uint64_t', fiber.clock() * 1e6)
 end
 
 local function dead()

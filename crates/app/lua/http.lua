@@ -102,7 +102,7 @@ end
 function request_methods.post_param(request, name)
     if request.post_params == nil then
         local kind = request:content_type()
-        if kind == 'application/json' then
+        if kind == 'application/json' and request.body ~= '' then
             request.post_params = request:json()
         else
             request.post_params = parse_form(request.body)
@@ -148,8 +148,15 @@ function request_methods.cookie(request, name, options)
     end
 end
 
-function request_methods.peer(request)
-    return request.peer_address
+-- The client's address is a field, and what a method of that name answers.
+local Peer = {__call = function(peer)
+    return peer
+end}
+
+function request_methods.request_line(request)
+    local query = request.query ~= '' and '?' .. request.query or ''
+    return ('%s %s%s HTTP/%d.%d'):format(
+        request.method, request.path, query, request.proto[1], request.proto[2])
 end
 
 function request_methods.url_for(request, ...)
@@ -175,8 +182,14 @@ function request_methods.render(request, options)
     else
         local text, name = request.endpoint and request.endpoint.template, 'template'
         if text == nil then
-            local file = request.endpoint and request.endpoint.file
-            name = file or options.file
+            local endpoint = request.endpoint or {}
+            name = endpoint.file or options.file
+            if name == nil and endpoint.controller ~= nil then
+                name = ('%s/%s.html.el'):format(
+                    endpoint.controller:gsub('%.', '/'), endpoint.action)
+                options = table.copy(options)
+                options.controller, options.action = endpoint.controller, endpoint.action
+            end
             if name == nil then
                 error('http.server: render needs text, data, json, or a route with a template', 2)
             end
@@ -240,8 +253,9 @@ function server_methods.route(httpd, options, handler)
     if type(options) ~= 'table' or type(options.path) ~= 'string' then
         error("Usage: httpd:route({path = '/path', method = 'GET', name = 'name'}, handler)", 2)
     end
+    local module, action
     if type(handler) == 'string' then
-        local module, action = handler:match('^(.*)#(.*)$')
+        module, action = handler:match('^(.*)#(.*)$')
         if module == nil then
             error("Wrong controller format '" .. handler .. "', must be 'module#action'", 2)
         end
@@ -252,9 +266,14 @@ function server_methods.route(httpd, options, handler)
             end
             return named(request)
         end
-    elseif handler == nil and (options.template ~= nil or options.file ~= nil) then
+    elseif handler == nil then
         handler = function(request)
             return request:render()
+        end
+    end
+    for _, name in ipairs({'log_requests', 'log_errors'}) do
+        if options[name] ~= nil and type(options[name]) ~= 'function' then
+            error(("'%s' option should be a function"):format(name), 2)
         end
     end
     if type(handler) ~= 'function' and type(handler) ~= 'table' then
@@ -269,6 +288,8 @@ function server_methods.route(httpd, options, handler)
     local route = {
         path = path, method = method, name = options.name, pattern = pattern, stashes = stashes,
         sub = handler, template = options.template, file = options.file,
+        controller = module, action = action,
+        log_requests = options.log_requests, log_errors = options.log_errors,
     }
     if options.name then
         if httpd.named[options.name] then
@@ -320,7 +341,8 @@ end
 function server_methods.url_for(httpd, name, arguments, query)
     local route = httpd.named[name]
     if route == nil then
-        return name
+        local is_whole = name:sub(1, 1) == '/' or name:find('^%a[%w+.-]*://')
+        return is_whole and name or '/' .. name
     end
     local path = route.path:gsub('[:*]([%a_][%w_]*)', function(stash)
         return tostring(arguments and arguments[stash] or '')
@@ -519,13 +541,20 @@ local function read_request(httpd, socket, peer)
     local path, query = target:match('^([^?]*)%??(.*)$')
     return setmetatable({
         method = method, path = unescape(path), query = query, proto = {1, minor},
-        headers = headers, body = body, peer_address = peer, httpd = httpd, stashes = {},
-        response = Response,
+        headers = headers, body = body, httpd = httpd, stashes = {},
+        response = Response, peer = setmetatable(table.copy(peer or {}), Peer),
     }, Request)
 end
 
+-- How a request, or an error of it, is logged: as its route says, or else the server.
+local function logging_of(httpd, request, name)
+    local found = request.endpoint or httpd:match(request.method, request.path)
+    local route = found and (found.endpoint or found)
+    return route and route[name] or httpd.options[name]
+end
+
 local function log_request(httpd, request)
-    local how = httpd.options.log_requests
+    local how = logging_of(httpd, request, 'log_requests')
     if type(how) == 'function' then
         how('%s %s%s', request.method, request.path, request.query ~= '' and '?' .. request.query or '')
     elseif how ~= false then
@@ -533,8 +562,8 @@ local function log_request(httpd, request)
     end
 end
 
-local function log_error(httpd, text)
-    local how = httpd.options.log_errors
+local function log_error(httpd, request, text)
+    local how = logging_of(httpd, request, 'log_errors')
     if type(how) == 'function' then
         how('%s', text)
     elseif how ~= false then
@@ -592,7 +621,7 @@ local function serve(httpd, socket, peer)
             box.rollback()
         end
         if not is_ok then
-            log_error(httpd, tostring(response))
+            log_error(httpd, request, tostring(response))
             local text = httpd.options.display_errors ~= false and tostring(response) or nil
             response = {status = 500, body = text or REASONS[500]}
         end
@@ -673,6 +702,18 @@ local function new(host, port, options)
     }, Server)
 end
 
+-- Options with those of another table, which perhaps may not have others.
+local function extend(base, over, is_strict)
+    local made = table.copy(base)
+    for name, value in pairs(over) do
+        if is_strict and base[name] == nil then
+            error('unknown option: ' .. tostring(name), 2)
+        end
+        made[name] = value
+    end
+    return made
+end
+
 ladon.module('http.server', function()
-    return {new = new}
+    return {new = new, internal = {extend = extend}}
 end)

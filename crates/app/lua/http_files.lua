@@ -188,10 +188,14 @@ function files.controller(httpd, module, action)
     if path ~= nil and httpd.has_app_dir and require('fio').path.exists(path) then
         loaded = dofile(path)
     else
-        loaded = require(module)
+        local is_good
+        is_good, loaded = pcall(require, module)
+        if not is_good then
+            error(("Can't load module '%s': %s"):format(module, tostring(loaded)), 0)
+        end
     end
     if type(loaded) ~= 'table' or type(loaded[action]) ~= 'function' then
-        error(("http.server: controller '%s' has no function '%s'"):format(module, action), 0)
+        error(("Controller '%s' doesn't contain function '%s'"):format(module, action), 0)
     end
     return loaded[action]
 end

@@ -154,8 +154,9 @@ local function begin(connection, kind, body)
 end
 
 -- Waits for a request's answer and returns its data; raises its error.
--- What has come ahead of the answer goes to `on_push`, if there is one.
-local function finish(request, timeout, on_push, context)
+-- What has come ahead of the answer goes to `on_push`, if there is one. A future goes on when the
+-- time is over; another request is given up.
+local function finish(request, timeout, on_push, context, is_future)
     local stop = timeout and ladon.clock(1) + timeout
     while true do
         while on_push and #request.pushed > 0 do
@@ -166,7 +167,9 @@ local function finish(request, timeout, on_push, context)
         end
         local left = stop and stop - ladon.clock(1)
         if left ~= nil and left <= 0 then
-            request.connection.requests[request.number] = nil
+            if not is_future then
+                request.connection.requests[request.number] = nil
+            end
             box.error(box.error.TIMEOUT)
         end
         request.cond:wait(left)
@@ -250,7 +253,7 @@ function future_methods.is_ready(future)
 end
 
 function future_methods.wait_result(future, timeout)
-    local is_ok, result = pcall(finish, future.request, timeout)
+    local is_ok, result = pcall(finish, future.request, timeout, nil, nil, true)
     if not is_ok then
         return nil, result
     end

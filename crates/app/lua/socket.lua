@@ -350,9 +350,21 @@ function socket.getaddrinfo(host, port, timeout, hints)
     return shown
 end
 
+local WAYS = {R = 1, W = 2, RW = 3, WR = 3}
+local WAY_NAMES = {[0] = '', 'R', 'W', 'RW'}
+
+-- Waits for any descriptor. The answer is a text or a number, as what was asked for.
 function socket.iowait(fd, mode, timeout)
-    local writes = mode == 'W' or mode == 'w' or mode == 2
-    return ladon.sock_wait(fd, writes, timeout) and mode or ''
+    local ways = type(mode) == 'number' and mode or WAYS[tostring(mode or 'RW'):upper()]
+    if ways == nil or ways < 1 or ways > 3 then
+        error('socket.iowait: a mode is R, W, RW, or a number from 1 to 3', 2)
+    end
+    local ready = fd == nil and 0 or ladon.fd_wait(fd, ways, timeout)
+    if fd == nil then
+        ladon.fiber_wait(timeout)
+    end
+    ladon.fiber.testcancel()
+    return type(mode) == 'number' and ready or WAY_NAMES[ready]
 end
 
 ladon.socket_object = object

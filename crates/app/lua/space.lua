@@ -57,6 +57,13 @@ end
 
 local index_methods, space_methods = {}, {}
 
+-- Counts what the program's fibers change: iterators look whether their tuples are still there.
+local changes = 0
+
+function ladon.changed()
+    changes = changes + 1
+end
+
 local function check_index(index, name)
     if type(index) ~= 'table' or index.space_id == nil then
         error(string.format('Use index:%s(...) instead of index.%s(...)', name, name), 3)
@@ -121,6 +128,7 @@ end
 
 function index_methods.update(index, key, operations)
     check_index(index, 'update')
+    changes = changes + 1
     local id = index.space_id
     if id < SPACE_ID_MIN then
         return defined(id, ladon.update(id, index.id, key, operations))
@@ -130,6 +138,7 @@ end
 
 function index_methods.delete(index, key)
     check_index(index, 'delete')
+    changes = changes + 1
     local id = index.space_id
     if id < SPACE_ID_MIN then
         return defined(id, ladon.delete(id, index.id, key))
@@ -175,24 +184,44 @@ function index_methods.random(index, seed)
     return named(index, (call(index, 'random', seed or math.random(0, 2 ^ 31))))
 end
 
--- An iterator's next tuple. The state is a page of tuples, and where in the index it goes on.
+-- Reads a page of tuples, behind one or from the beginning.
+local function read_page(state, after)
+    local page = select_natively(
+        state.space, state.index, state.iterator, 0, state.size, state.key, after)
+    state.page, state.at, state.is_last = page, 1, #page < state.size
+    state.after, state.seen = after, changes
+end
+
+-- An iterator's next tuple. The state is a page of tuples, and where in the index it goes on. What
+-- the program has changed meanwhile is read anew: a loop that changes each tuple reads them one by
+-- one.
 local function next_of(state, at)
-    local tuple = state.page[state.at]
-    if tuple == nil then
+    if state.is_ordered and state.seen ~= changes then
+        state.size = 1
+        read_page(state, state.at > 1 and state.page[state.at - 1] or state.after)
+    elseif state.page[state.at] == nil then
         if state.is_last then
             return nil
         end
-        local last = state.page[#state.page]
-        state.page = select_natively(
-            state.space, state.index, state.iterator, 0, PAGE, state.key, last)
-        state.at, state.is_last = 1, #state.page < PAGE
-        tuple = state.page[1]
-        if tuple == nil then
-            return nil
-        end
+        state.size = math.min(2 * state.size, PAGE)
+        read_page(state, state.page[#state.page])
+    end
+    local tuple = state.page[state.at]
+    if tuple == nil then
+        return nil
     end
     state.at = state.at + 1
     return at + 1, tuple
+end
+
+-- Whether an iterator can go on behind a tuple that is gone: not where a tuple has several keys.
+local function is_ordered(index)
+    for _, part in ipairs(index.parts) do
+        if part.path ~= nil and part.path:find('[*]', 1, true) then
+            return false
+        end
+    end
+    return index.type == 'TREE' and not index.func
 end
 
 local function next_tuple(param, state)
@@ -210,11 +239,9 @@ function index_methods.pairs(index, key, options)
     local after = type(options) == 'table' and options.after or nil
     local state = {
         space = index.space_id, index = index.id, iterator = iterator_of(options, key), key = key,
-        passed = 0, at = 1,
+        passed = 0, size = PAGE, is_ordered = is_ordered(index),
     }
-    state.page = select_natively(
-        state.space, state.index, state.iterator, 0, PAGE, key, after)
-    state.is_last = #state.page < PAGE
+    read_page(state, after)
     local has_fun, fun = pcall(require, 'fun')
     if has_fun then
         return fun.wrap(next_tuple, nil, state)
@@ -234,6 +261,7 @@ local Index = {__index = index_methods}
 
 function space_methods.insert(space, tuple)
     check_space(space, 'insert')
+    changes = changes + 1
     local id = space.id
     if id < SPACE_ID_MIN then
         return defined(id, ladon.put(id, tuple, false))
@@ -243,6 +271,7 @@ end
 
 function space_methods.replace(space, tuple)
     check_space(space, 'replace')
+    changes = changes + 1
     local id = space.id
     if id < SPACE_ID_MIN then
         return defined(id, ladon.put(id, tuple, true))
@@ -265,6 +294,7 @@ end
 
 function space_methods.upsert(space, tuple, operations, deprecated)
     check_space(space, 'upsert')
+    changes = changes + 1
     return ladon.upsert(space.id, tuple, operations)
 end
 
@@ -361,13 +391,12 @@ end
 local known = setmetatable({}, {__mode = 'k'})
 
 -- What is shown of the function that makes an index's keys.
-local function function_of_index(id)
-    local found = select_natively(FUNCTIONS, 0, EQ, 0, 1, {id})[1]
-    local options = found ~= nil and found[16]
+local function function_of_index(id, functions)
+    local options = functions[id] ~= nil and functions[id][16]
     return {fid = id, is_multikey = options and options.is_multikey or false}
 end
 
-local function fill_indexes(space, tuples)
+local function fill_indexes(space, tuples, functions)
     for key in pairs(space.index) do
         space.index[key] = nil
     end
@@ -381,7 +410,7 @@ local function fill_indexes(space, tuples)
         index.unique = options.unique ~= false
         index.parts = parts_of(tuple[6])
         index.hint = nil
-        index.func = options.func and function_of_index(options.func)
+        index.func = options.func and function_of_index(options.func, functions)
         space.index[number], space.index[name] = index, index
     end
 end
@@ -402,12 +431,16 @@ local function reload()
     if seen == version then
         return
     end
+    -- All is read before an object changes: a read may raise an error, or let other fibers run.
     local tuples = select_natively(SPACES, 0, ALL, 0, LIMIT_MAX, {})
-    local by_space = {}
+    local by_space, functions = {}, {}
     for _, tuple in ipairs(select_natively(INDEXES, 0, ALL, 0, LIMIT_MAX, {})) do
         local id = tuple[1]
         by_space[id] = by_space[id] or {}
         table.insert(by_space[id], tuple)
+    end
+    for _, tuple in ipairs(select_natively(FUNCTIONS, 0, ALL, 0, LIMIT_MAX, {})) do
+        functions[tuple[1]] = tuple
     end
     local before = spaces
     spaces = {}
@@ -424,7 +457,7 @@ local function reload()
         space.is_sync = flags.is_sync or false
         space.ck_constraint = ladon.checks_of(id, flags)
         fill_format(space, tuple[7])
-        fill_indexes(space, by_space[id] or {})
+        fill_indexes(space, by_space[id] or {}, functions)
         space.enabled = space.index[0] ~= nil
         spaces[id], spaces[space.name] = space, space
     end

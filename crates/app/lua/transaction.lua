@@ -102,6 +102,7 @@ function box.commit()
 end
 
 function box.rollback()
+    ladon.changed()
     if not ladon.in_transaction() then
         return
     end
@@ -151,6 +152,7 @@ function box.savepoint()
 end
 
 function box.rollback_to_savepoint(savepoint)
+    ladon.changed()
     if type(savepoint) ~= 'table' or type(savepoint.csavepoint) ~= 'number'
         or type(savepoint.txn_id) ~= 'number' then
         error('Usage: box.rollback_to_savepoint(savepoint)', 0)

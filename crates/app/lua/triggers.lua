@@ -189,6 +189,7 @@ end
 
 -- A statement of a client: the space, the index, the number of the first field, and what there is.
 function ladon.state(method, space, index, base, first, second)
+    ladon.changed()
     if method == 'insert' or method == 'replace' then
         return ladon.put(space, first, method == 'replace')
     elseif method == 'update' then

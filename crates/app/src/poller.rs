@@ -4,7 +4,7 @@ use ladon_fibers::{FiberId, Scheduler};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -22,12 +22,19 @@ pub(crate) struct Poller {
     poll: RefCell<Poll>,
     events: RefCell<Events>,
     waiting: RefCell<HashMap<RawFd, Waiting>>,
+    /// Those that are no sockets of the program, and are known while somebody waits for them.
+    borrowed: RefCell<HashSet<RawFd>>,
 }
 
 impl Poller {
     pub(crate) fn new(poll: Poll) -> Poller {
         let events = RefCell::new(Events::with_capacity(EVENTS_A_TURN));
-        Poller { poll: RefCell::new(poll), events, waiting: RefCell::default() }
+        Poller {
+            poll: RefCell::new(poll),
+            events,
+            waiting: RefCell::default(),
+            borrowed: RefCell::default(),
+        }
     }
 
     /// Adds a socket.
@@ -69,6 +76,40 @@ impl Poller {
     pub(crate) fn waits_no_more(&self, fd: RawFd, writes: bool, fiber: FiberId) {
         if let Some(waiting) = self.waiting.borrow_mut().get_mut(&fd) {
             waiting[usize::from(writes)].take_if(|of| *of == fiber);
+        }
+    }
+
+    /// A fiber waits for any descriptor, to read, to write or both. Returns whether no other one
+    /// did.
+    ///
+    /// # Errors
+    /// The system's: of a file, which is always ready, `EPERM`.
+    pub(crate) fn waits_for_any(
+        &self,
+        fd: RawFd,
+        ways: [bool; 2],
+        fiber: FiberId,
+    ) -> io::Result<bool> {
+        if !self.has(fd) {
+            self.add(fd)?;
+            self.borrowed.borrow_mut().insert(fd);
+        }
+        let mut waiting = self.waiting.borrow_mut();
+        let of = waiting.entry(fd).or_default();
+        let is_free = ways.iter().zip(of.iter()).all(|(asked, of)| !asked || of.is_none());
+        if is_free {
+            ways.iter().zip(of).filter(|it| *it.0).for_each(|(_, of)| *of = Some(fiber));
+        }
+        Ok(is_free)
+    }
+
+    /// The fiber waits no more; the descriptor is forgotten if nobody else does.
+    pub(crate) fn waits_for_none(&self, fd: RawFd, fiber: FiberId) {
+        self.waits_no_more(fd, false, fiber);
+        self.waits_no_more(fd, true, fiber);
+        let is_left = self.waiting.borrow().get(&fd) == Some(&[None; 2]);
+        if is_left && self.borrowed.borrow_mut().remove(&fd) {
+            self.remove(fd);
         }
     }
 

@@ -5,6 +5,7 @@
 //!   nil, cdata NULL <-> nil          number that is whole <-> integer       other number <-> double
 //!   int64_t, uint64_t <-> integers beyond 1e14      string -> str      table <-> array or map
 //!   tuple (struct tuple) -> the bytes that it is       decimal, uuid <-> extensions 1, 2
+//!   datetime, interval <-> extensions 4, 6
 //!   another extension -> an error
 //! ```
 //!
@@ -17,9 +18,11 @@ use ladon_msgpack::{Value, read, write};
 use mlua::ffi::*;
 use std::ffi::c_int;
 
-/// Extensions of Tarantool's MessagePack: decimals and UUIDs.
+/// Extensions of Tarantool's MessagePack.
 const EXT_DECIMAL: i8 = 1;
 const EXT_UUID: i8 = 2;
+const EXT_DATETIME: i8 = 4;
+const EXT_INTERVAL: i8 = 6;
 /// Levels of tables in tables, and of arrays in arrays.
 const DEPTH_MAX: u32 = 128;
 /// An array with this many places is never too sparse,
@@ -139,6 +142,10 @@ impl Types {
                 }
                 Value::Ext(EXT_DECIMAL, payload)
                     if ladon_modules::push_decimal_payload(state, payload) => {}
+                Value::Ext(EXT_DATETIME, payload)
+                    if ladon_modules::push_datetime_payload(state, payload) => {}
+                Value::Ext(EXT_INTERVAL, payload)
+                    if ladon_modules::push_interval_payload(state, payload) => {}
                 Value::Ext(kind, _) => {
                     return Err(ValueError(format!(
                         "MessagePack extension {kind} has no type here"
@@ -292,6 +299,16 @@ impl Types {
             let mut payload = [0; ladon_modules::PAYLOAD_BYTES_MAX];
             if let Some(length) = ladon_modules::decimal_to_payload(state, index, &mut payload) {
                 write::ext(out, EXT_DECIMAL, &payload[..length]);
+                return Ok(());
+            }
+            let mut payload = [0; ladon_modules::DATETIME_BYTES_MAX];
+            if let Some(length) = ladon_modules::datetime_to_payload(state, index, &mut payload) {
+                write::ext(out, EXT_DATETIME, &payload[..length]);
+                return Ok(());
+            }
+            let mut payload = [0; ladon_modules::INTERVAL_BYTES_MAX];
+            if let Some(length) = ladon_modules::interval_to_payload(state, index, &mut payload) {
+                write::ext(out, EXT_INTERVAL, &payload[..length]);
                 return Ok(());
             }
             lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.plain".as_ptr());

@@ -337,3 +337,36 @@ function dostring(text, ...)
     end
     return chunk(...)
 end
+
+-- The file of the function at a level, and its folder, as in Tarantool 3; 2 is who asks.
+local function source_of(level)
+    local at = debug.getinfo(level + 1, 'S')
+    local source = at ~= nil and at.source or ''
+    return source:sub(1, 1) == '@' and source:sub(2) or nil
+end
+
+local function folder_of(source)
+    return source ~= nil and source:match('^(.*)/') or '.'
+end
+
+function debug.sourcefile(level)
+    local source = source_of(level or 2)
+    return source
+end
+
+function debug.sourcedir(level)
+    local source = source_of(level or 2)
+    return folder_of(source)
+end
+
+setmetatable(debug, {
+    __index = function(_, name)
+        if name == '__file__' then
+            local source = source_of(2)
+            return source
+        elseif name == '__dir__' then
+            local source = source_of(2)
+            return folder_of(source)
+        end
+    end,
+})

@@ -1,8 +1,45 @@
--- Where `require` looks: the search root, the folders of rocks above it, then package.path.
+-- How a program's code is loaded: with tail calls, and by `require` from the search root, the
+-- folders of rocks above it, then package.path.
+local with_tail_calls = ...
 local io_open, getenv = io.open, os.getenv
 local ffi = require('ffi')
 
 pcall(ffi.cdef, 'char *getcwd(char *place, size_t size);')
+
+local raw_load, raw_loadstring, raw_loadfile = load, loadstring, loadfile
+local dump = string.dump
+
+-- What one of the loaders answers, with tail calls.
+local function loaded(chunk, why)
+    if chunk == nil then
+        return nil, why
+    end
+    local code = with_tail_calls(dump(chunk))
+    if code == nil then
+        return chunk
+    end
+    return setfenv(raw_loadstring(code), getfenv(chunk))
+end
+
+function load(...)
+    return loaded(raw_load(...))
+end
+
+function loadstring(...)
+    return loaded(raw_loadstring(...))
+end
+
+function loadfile(...)
+    return loaded(raw_loadfile(...))
+end
+
+function dofile(...)
+    local chunk, why = loadfile(...)
+    if chunk == nil then
+        error(why, 0)
+    end
+    return chunk()
+end
 
 local PATH_BYTES = 4096
 local ROCKS = '/.rocks/share/tarantool'
@@ -78,6 +115,19 @@ end
 
 local function folders_of_root()
     return {package.searchroot()}
+end
+
+-- The files of package.path.
+package.loaders[2] = function(name)
+    local path, tried = package.searchpath(name, package.path)
+    if path == nil then
+        return tried
+    end
+    local chunk, why = loadfile(path)
+    if chunk == nil then
+        error(("error loading module '%s' from file '%s':\n\t%s"):format(name, path, why), 0)
+    end
+    return chunk
 end
 
 table.insert(package.loaders, 2, loader_of(folders_of_root))

@@ -19,6 +19,33 @@ local changes_level
 
 local LETTERS = {[0] = 'F', '!', 'E', 'C', 'W', 'I', 'V', 'D'}
 
+-- A program that the log goes to. What it does not take at once is dropped: a log holds up nobody.
+local function open_pipe(command)
+    local ffi = require('ffi')
+    ffi.cdef([[
+        void *ladon_popen(const char *command, const char *mode) __asm__("popen");
+        int ladon_fileno(void *stream) __asm__("fileno");
+        int ladon_fcntl(int fd, int command, ...) __asm__("fcntl");
+        intptr_t ladon_write(int fd, const void *bytes, size_t count) __asm__("write");
+    ]])
+    -- The numbers of F_SETFL and O_NONBLOCK.
+    local SET_FLAGS, NONBLOCK = 4, ffi.os == 'OSX' and 4 or 2048
+    local stream = ffi.C.ladon_popen(command, 'w')
+    if stream == nil then
+        return nil, 'cannot start the program'
+    end
+    local fd = ffi.C.ladon_fileno(stream)
+    ffi.C.ladon_fcntl(fd, SET_FLAGS, ffi.cast('int', NONBLOCK))
+    return {
+        is_pipe = true,
+        write = function(_, ...)
+            local text = table.concat({...})
+            ffi.C.ladon_write(fd, text, #text)
+        end,
+        flush = function() end,
+    }
+end
+
 local function write_line(level, place, line, text, fields)
     local stamp = os.date('%Y-%m-%d %H:%M:%S')
     if cfg.format == 'json' then
@@ -99,12 +126,16 @@ end
 
 local function configure(_, options)
     options = options or {}
-    if options.nonblock or is_begun and options.log ~= nil and options.log ~= cfg.log then
+    if is_begun and options.log ~= nil and options.log ~= cfg.log then
         error("log.cfg: 'log' can't be set dynamically", 2)
     end
-    if options.log ~= nil and (type(options.log) ~= 'string' or options.log:find('^|')
-        or options.log:find('^pipe:') or options.log:find('^syslog:')) then
-        error("log.cfg: 'log' expected a file", 2)
+    if options.log ~= nil and (type(options.log) ~= 'string' or options.log:find('^syslog:')) then
+        error("log.cfg: 'log' expected a file or a pipe", 2)
+    end
+    local command = (options.log or ''):match('^%s*|%s*(.*)$')
+        or (options.log or ''):match('^pipe:(.*)$')
+    if options.nonblock and command == nil then
+        error("log.cfg: 'nonblock' is for pipes: a file is always written", 2)
     end
     if options.format ~= nil and not FORMATS[options.format] then
         error("log.cfg: 'format' expected " .. FORMAT_NAMES, 2)
@@ -120,7 +151,12 @@ local function configure(_, options)
         end
     end
     if options.log ~= nil and not is_begun then
-        local opened, why = io.open((options.log:gsub('^file:', '')), 'a')
+        local opened, why
+        if command ~= nil then
+            opened, why = open_pipe(command)
+        else
+            opened, why = io.open((options.log:gsub('^file:', '')), 'a')
+        end
         if opened == nil then
             error("log.cfg: 'log' " .. why, 2)
         end
@@ -146,15 +182,20 @@ local log = {
         __call = configure,
         -- Options of the first `box.cfg`: what `log.cfg` has set counts unless they say otherwise.
         before_box = function(options)
-            options.log = options.log or cfg.log
+            if options.log == nil and not (file ~= nil and file.is_pipe) then
+                options.log = cfg.log
+            end
             if options.log_level == nil and is_begun then
                 options.log_level = cfg.level
             end
         end,
         -- `box.cfg` has taken these options; `on_level` is called when the level changes here.
         after_box = function(options, on_level)
-            if file ~= nil then
+            -- A pipe stays the program's own, unless another place was named.
+            if file ~= nil and not file.is_pipe then
                 file:close()
+                file = nil
+            elseif file ~= nil and options.log ~= nil then
                 file = nil
             end
             is_begun, changes_level = true, on_level

@@ -17,6 +17,23 @@ typedef struct {
     int32_t exponent;
     int32_t negative;
 } ladon_decimal;
+struct datetime {
+    double epoch;
+    int32_t nsec;
+    int16_t tzoffset;
+    int16_t tzindex;
+};
+struct interval {
+    double sec;
+    double min;
+    double hour;
+    double day;
+    int32_t week;
+    int32_t month;
+    int32_t year;
+    int32_t nsec;
+    int32_t adjust;
+};
 ]])
 
 return {
@@ -24,5 +41,6 @@ return {
     ffi.typeof('uint16_t'), ffi.typeof('int32_t'), ffi.typeof('uint32_t'), ffi.typeof('int64_t'),
     ffi.typeof('uint64_t'), ffi.typeof('float'), ffi.typeof('double'), ffi.typeof('void *'),
     ffi.typeof('const char *'), ffi.typeof('char *'), ffi.typeof('struct tt_uuid'),
-    ffi.typeof('ladon_decimal'), ffi.typeof('char'),
+    ffi.typeof('ladon_decimal'), ffi.typeof('char'), ffi.typeof('struct datetime'),
+    ffi.typeof('struct interval'),
 }, ffi.typeof, ffi.cast('void *', 0)

@@ -80,9 +80,12 @@ local function parse_text(text)
     if text == '' or text:find('[%s%c]') then
         return nil
     end
-    if text:find('^/[^/]') then
-        parts.host, parts.service, parts.unix = 'unix/', text, text
-        return parts
+    -- The path of a socket, perhaps behind a user.
+    local user, path_of_socket = text:match('^([^@/?#]+)@(/[^?#]*)$')
+    path_of_socket = path_of_socket or text:match('^/$') or text:match('^/[^/?#][^?#]*$')
+    if path_of_socket ~= nil then
+        parts.host, parts.service, parts.unix = 'unix/', path_of_socket, path_of_socket
+        return (user == nil or parse_user(user, parts)) and parts or nil
     end
     local scheme, rest = text:match('^(%a[%w+%-.]*)://(.+)$')
     if scheme ~= nil and rest:sub(1, 1) ~= '/' then
@@ -91,7 +94,7 @@ local function parse_text(text)
         -- As in Tarantool: without a host, the scheme is taken for one.
         parts.scheme, parts.host, text = scheme, scheme, '//' .. rest
     end
-    if parts.host == nil then
+    if parts.host == nil and not text:find('^/[^/]') then
         text = parse_authority(text, parts)
         if text == nil then
             return nil

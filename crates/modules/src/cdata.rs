@@ -42,9 +42,11 @@ pub(crate) enum Type {
     Uuid,
     Decimal,
     Char,
+    Datetime,
+    Interval,
 }
 
-const TYPES: [Type; 17] = [
+const TYPES: [Type; 19] = [
     Type::Bool,
     Type::Int8,
     Type::Uint8,
@@ -62,6 +64,8 @@ const TYPES: [Type; 17] = [
     Type::Uuid,
     Type::Decimal,
     Type::Char,
+    Type::Datetime,
+    Type::Interval,
 ];
 
 /// A state's types: their numbers, and references to the ctypes that make values.

@@ -24,6 +24,7 @@ mod base64;
 mod blocking;
 mod cdata;
 mod cipher;
+mod datetime;
 mod decimal;
 mod digest;
 mod errno;
@@ -37,6 +38,7 @@ mod pickle;
 mod serializer;
 mod stack;
 mod table;
+mod tail_calls;
 mod tarantool;
 mod utf8;
 mod uuid;
@@ -44,6 +46,10 @@ mod yaml;
 
 pub use blocking::{BlockingRunner, set_blocking_runner};
 pub use cdata::Integer;
+pub use datetime::{
+    DATETIME_BYTES_MAX, INTERVAL_BYTES_MAX, datetime_to_payload, interval_to_payload,
+    push_datetime_payload, push_interval_payload,
+};
 pub use decimal::{PAYLOAD_BYTES_MAX, decimal_to_payload, push_decimal_payload};
 pub use log::{LogRecord, LogSink, set_log};
 pub use table::{Module, extend, module_names, preload};

@@ -236,6 +236,8 @@ pub(crate) enum Field<'a> {
     },
     Decimal,
     Uuid,
+    Datetime,
+    Interval,
 }
 
 /// How values are looked at.
@@ -313,6 +315,8 @@ impl Looker<'_> {
                 Type::VoidPointer if payload.cast::<usize>().read() == 0 => Field::Nil,
                 Type::Uuid => Field::Uuid,
                 Type::Decimal => Field::Decimal,
+                Type::Datetime => Field::Datetime,
+                Type::Interval => Field::Interval,
                 _ => return None,
             })
         }

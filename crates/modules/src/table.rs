@@ -1,8 +1,10 @@
 //! Which modules there are, and how they come into a state.
 
 use crate::stack::{State, push_bytes, run_chunk};
+use crate::tail_calls::with_tail_calls;
 use crate::{
-    cdata, decimal, digest, errno, fio, json, log, msgpack, pickle, tarantool, utf8, uuid, yaml,
+    cdata, datetime, decimal, digest, errno, fio, json, log, msgpack, pickle, tarantool, utf8,
+    uuid, yaml,
 };
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int, c_void};
@@ -64,6 +66,7 @@ static MODULES: &[Module] = &[
     lua!("clock", "clock.lua"),
     rust!("crypto", digest::open_crypto),
     lua!("csv", "csv.lua"),
+    rust!("datetime", datetime::open),
     rust!("decimal", decimal::open),
     rust!("digest", digest::open),
     rust!("errno", errno::open),
@@ -89,8 +92,8 @@ pub fn module_names() -> impl Iterator<Item = &'static CStr> {
     MODULES.iter().map(Module::name)
 }
 
-/// Puts a loader of each module into `package.preload`, and makes the types of `decimal` and `uuid`
-/// and the value `box.NULL` known.
+/// Puts a loader of each module into `package.preload`, and makes the types of `datetime`,
+/// `decimal` and `uuid`, and the value `box.NULL` known.
 ///
 /// # Safety
 /// The state has to be live, with LuaJIT's own libraries open, FFI included. May raise an error of
@@ -108,7 +111,7 @@ pub unsafe fn preload(state: *mut lua_State) {
             lua_setfield(state, -2, module.name.as_ptr());
         }
         lua_settop(state, top);
-        for name in [c"decimal", c"uuid"] {
+        for name in [c"datetime", c"decimal", c"uuid"] {
             lua_getfield_(state, LUA_GLOBALSINDEX, c"require".as_ptr());
             lua_pushstring_(state, name.as_ptr());
             lua_call(state, 1, 0);
@@ -142,7 +145,7 @@ pub unsafe fn extend(state: *mut lua_State) {
         lua_pushnil(state);
         run_chunk(state, include_str!("../lua/extend.lua"), c"@builtin/extend.lua");
         lua_settop(state, -2);
-        lua_pushnil(state);
+        lua_pushcclosure(state, with_tail_calls, 0);
         run_chunk(state, include_str!("../lua/loaders.lua"), c"@builtin/loaders.lua");
         lua_settop(state, -2);
     }

@@ -17,7 +17,8 @@ use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{
-    BoxError, IteratorType, Looked, Selected, SequenceDef, Space, SpaceSequence, Statement, Written,
+    BoxError, IteratorType, Looked, Selected, SequenceDef, Space, SpaceDef, SpaceSequence,
+    Statement, Written,
 };
 use ladon_system_spaces as system;
 use std::borrow::Cow;
@@ -314,7 +315,7 @@ impl Running<'_, '_> {
     /// As `check_takes_writes`, of one space: what a read-only server refuses is what would be kept.
     pub(crate) fn check_takes_writes_of(&mut self, id: SpaceId) -> Result<(), BoxError> {
         match self.admit_write() {
-            Err(Refusal::ReadOnly) if self.is_temporary(id) => Ok(()),
+            Err(Refusal::ReadOnly) if self.is_own(id) => Ok(()),
             admitted => admitted.map_err(|refusal| error::of_refusal(refusal, self.thread.node)),
         }
     }
@@ -323,10 +324,12 @@ impl Running<'_, '_> {
         admission::statement(self.thread.node, || make_room(self.thread))
     }
 
+    /// Whether a space is this server's alone: a temporary one, or a local one.
     #[cold]
-    fn is_temporary(&self, id: SpaceId) -> bool {
-        let (is_temporary, _) = self.catalog.read(id, |space| Ok(space.def().is_temporary));
-        is_temporary == Ok(true)
+    fn is_own(&self, id: SpaceId) -> bool {
+        let is_own = |def: &SpaceDef| def.is_temporary || def.is_local;
+        let (found, _) = self.catalog.read(id, |space| Ok(is_own(space.def())));
+        found == Ok(true)
     }
 
     /// SELECT.

@@ -9,7 +9,7 @@ use crate::stack::{State, bytes, push_bytes};
 use ladon_fibers::Woken;
 use mlua::ffi::*;
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
-use std::ffi::c_int;
+use std::ffi::{c_int, c_short};
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Shutdown, SocketAddr, ToSocketAddrs};
@@ -23,6 +23,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"sock_read", read),
     (c"sock_write", write),
     (c"sock_wait", wait),
+    (c"fd_wait", wait_any),
     (c"sock_shutdown", shutdown),
     (c"sock_close", close),
     (c"sock_name", name),
@@ -314,6 +315,57 @@ unsafe extern "C-unwind" fn wait(state: State) -> c_int {
         let woken = context.scheduler.wait(deadline);
         context.poller.waits_no_more(fd, writes, current);
         lua_pushboolean(state, c_int::from(woken == Woken::Called));
+    }
+    1
+}
+
+/// Which of these ways a descriptor is ready for now: 1 to read, 2 to write. One that is none is
+/// ready for all, so that its error is found.
+fn ready_now(fd: RawFd, ways: u8) -> u8 {
+    let asked = |way: u8, event: c_short| if ways & way != 0 { event } else { 0 };
+    let events = asked(1, libc::POLLIN) | asked(2, libc::POLLOUT);
+    let mut polled = libc::pollfd { fd, events, revents: 0 };
+    // SAFETY: One descriptor, which the system checks.
+    let count = unsafe { libc::poll(&raw mut polled, 1, 0) };
+    if count < 1 {
+        return 0;
+    }
+    if polled.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0 {
+        return ways;
+    }
+    let is_ready = |way, event| if polled.revents & event != 0 { way } else { 0 };
+    is_ready(1, libc::POLLIN) | is_ready(2, libc::POLLOUT)
+}
+
+/// `fd_wait(fd, ways, seconds or nil) -> ways`: which ways any descriptor is ready for: 1 to read, 2
+/// to write.
+unsafe extern "C-unwind" fn wait_any(state: State) -> c_int {
+    const SECONDS_MAX: f64 = 1e9;
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        before_switch(state);
+        let (fd, ways) = (lua_tonumber(state, 1) as RawFd, lua_tonumber(state, 2) as u8 & 3);
+        let seconds = (lua_type(state, 3) == LUA_TNUMBER).then(|| lua_tonumber(state, 3));
+        let mut ready = ready_now(fd, ways);
+        if ready == 0 && seconds != Some(0.0) {
+            let deadline = seconds
+                .map(|seconds| context.now_ns() + (seconds.clamp(0.0, SECONDS_MAX) * 1e9) as u64);
+            let current = context.scheduler.current();
+            match context.poller.waits_for_any(fd, [ways & 1 != 0, ways & 2 != 0], current) {
+                Ok(true) => {
+                    context.scheduler.wait(deadline);
+                    context.poller.waits_for_none(fd, current);
+                    ready = ready_now(fd, ways);
+                }
+                Ok(false) => {
+                    let text = "another fiber waits for this descriptor already";
+                    return raise_text(state, text.to_owned());
+                }
+                Err(_) => ready = ways,
+            }
+        }
+        lua_pushnumber(state, ready.into());
     }
     1
 }

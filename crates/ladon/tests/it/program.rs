@@ -136,6 +136,17 @@ fn modules_that_wait_are_those_of_tarantool() {
     check_transcript("modules");
 }
 
+/// 2.6 has neither.
+#[test]
+fn moments_and_intervals_are_values() {
+    check_own_transcript("datetime");
+}
+
+#[test]
+fn consoles_connect_to_others() {
+    check_transcript("remote_console");
+}
+
 /// Tarantool's http.server is a rock, which is not installed.
 #[test]
 fn web_pages_come_from_templates_and_files_and_are_fetched() {

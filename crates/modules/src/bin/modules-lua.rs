@@ -38,10 +38,10 @@ fn main() -> ExitCode {
     unsafe {
         let state = luaL_newstate();
         assert!(!state.is_null(), "there is memory for a state");
-        if lua_cpcall(state, prepare, std::ptr::null_mut()) != 0
-            || luaL_loadfile(state, file.as_ptr()) != 0
-            || lua_pcall(state, 0, 0, 0) != 0
-        {
+        let is_prepared = lua_cpcall(state, prepare, std::ptr::null_mut()) == 0;
+        lua_getglobal(state, c"dofile".as_ptr());
+        lua_pushstring(state, file.as_ptr());
+        if !is_prepared || lua_pcall(state, 1, 0, 0) != 0 {
             eprintln!("{}", complaint(state));
             return ExitCode::FAILURE;
         }

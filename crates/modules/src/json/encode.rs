@@ -90,7 +90,7 @@ impl Encoder<'_> {
                     }
                 }
                 other => {
-                    let mut room = [0_u8; 64];
+                    let mut room = [0_u8; ROOM];
                     let length = scalar(state, index, other, &mut room);
                     self.write(&room[..length]);
                 }
@@ -165,7 +165,7 @@ impl Encoder<'_> {
             match self.looker.look(index) {
                 Field::Text(text) => self.text(text),
                 field @ (Field::Signed(_) | Field::Unsigned(_)) => {
-                    let mut room = [0_u8; 64];
+                    let mut room = [0_u8; ROOM];
                     let length = scalar(state, index, field, &mut room);
                     self.write(b"\"");
                     self.write(&room[..length]);
@@ -209,9 +209,12 @@ impl Encoder<'_> {
     }
 }
 
-/// Writes an integer, a decimal or a uuid to `room`; returns its length. Quotes of the last two are
-/// included.
-unsafe fn scalar(state: State, index: c_int, field: Field<'_>, room: &mut [u8; 64]) -> usize {
+/// What the longest scalar takes: an interval of eight numbers with their units.
+const ROOM: usize = 320;
+
+/// Writes an integer, a decimal, a uuid, a datetime or an interval to `room`; returns its length.
+/// Quotes are included.
+unsafe fn scalar(state: State, index: c_int, field: Field<'_>, room: &mut [u8; ROOM]) -> usize {
     let mut rest = &mut room[..];
     // SAFETY: As for `stack`; the value at `index` is of the type that was found.
     let written = unsafe {
@@ -220,9 +223,11 @@ unsafe fn scalar(state: State, index: c_int, field: Field<'_>, room: &mut [u8; 6
             Field::Unsigned(value) => write!(rest, "{value}"),
             Field::Uuid => write!(rest, "\"{}\"", crate::uuid::at(state, index)),
             Field::Decimal => write!(rest, "\"{}\"", crate::decimal::at(state, index)),
-            _ => unreachable!("`value` and `key` call this with these four alone"),
+            Field::Datetime => write!(rest, "\"{}\"", crate::datetime::at(state, index)),
+            Field::Interval => write!(rest, "\"{}\"", crate::datetime::interval_at(state, index)),
+            _ => unreachable!("`value` and `key` call this with these six alone"),
         }
     };
-    written.expect("39 digits, a sign, a point, zeros up to a scale of 38 and quotes fit in 64");
-    64 - rest.len()
+    written.expect("39 digits, a sign, a point, zeros up to a scale of 38 and quotes fit in 64, eight numbers with units in 320");
+    ROOM - rest.len()
 }

@@ -1,7 +1,8 @@
 //! MessagePack to Lua values.
 
-use super::encode::{DECIMAL, UUID};
+use super::encode::{DATETIME, DECIMAL, INTERVAL, UUID};
 use crate::cdata::{push_i64, push_null, push_u64};
+use crate::datetime::{push_datetime_payload, push_interval_payload};
 use crate::decimal::push_decimal_payload;
 use crate::serializer::{DEPTH_MAX, Options, own_options, push_hint};
 use crate::stack::{State, check_bytes, never, push_bytes, raise};
@@ -109,7 +110,11 @@ impl Decoder<'_> {
             match (kind, <[u8; 16]>::try_from(payload)) {
                 (UUID, Ok(bytes)) => push_uuid(state, bytes),
                 (DECIMAL, _) if push_decimal_payload(state, payload) => {}
-                (DECIMAL | UUID, _) => raise(state, b"msgpack.decode: invalid MsgPack"),
+                (DATETIME, _) if push_datetime_payload(state, payload) => {}
+                (INTERVAL, _) if push_interval_payload(state, payload) => {}
+                (DECIMAL | UUID | DATETIME | INTERVAL, _) => {
+                    raise(state, b"msgpack.decode: invalid MsgPack")
+                }
                 _ => never(luaL_error(
                     state,
                     c"msgpack.decode: Unsuported MsgPack extension type: %d".as_ptr(),

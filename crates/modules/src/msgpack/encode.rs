@@ -1,6 +1,9 @@
 //! Lua values to MessagePack.
 
 use crate::cdata::{self, Type};
+use crate::datetime::{
+    DATETIME_BYTES_MAX, INTERVAL_BYTES_MAX, datetime_to_payload, interval_to_payload,
+};
 use crate::decimal::{PAYLOAD_BYTES_MAX, decimal_to_payload};
 use crate::serializer::{DEPTH_MAX, Field, Looker, own_options};
 use crate::stack::{State, own, push_bytes, raise};
@@ -13,9 +16,11 @@ const SLOTS_OF_A_LEVEL: c_int = 10;
 /// The longest text that is written.
 const BYTES_MAX: usize = 1 << 31;
 
-/// The types of extensions: decimal and uuid.
+/// The types of extensions.
 pub(super) const DECIMAL: i8 = 1;
 pub(super) const UUID: i8 = 2;
+pub(super) const DATETIME: i8 = 4;
+pub(super) const INTERVAL: i8 = 6;
 
 /// `encode(value) -> text`.
 pub(super) unsafe extern "C-unwind" fn encode(state: State) -> c_int {
@@ -88,6 +93,18 @@ impl Encoder<'_> {
                     let mut payload = [0; PAYLOAD_BYTES_MAX];
                     if let Some(length) = decimal_to_payload(state, index, &mut payload) {
                         write::ext(self.out(), DECIMAL, &payload[..length]);
+                    }
+                }
+                Field::Datetime => {
+                    let mut payload = [0; DATETIME_BYTES_MAX];
+                    if let Some(length) = datetime_to_payload(state, index, &mut payload) {
+                        write::ext(self.out(), DATETIME, &payload[..length]);
+                    }
+                }
+                Field::Interval => {
+                    let mut payload = [0; INTERVAL_BYTES_MAX];
+                    if let Some(length) = interval_to_payload(state, index, &mut payload) {
+                        write::ext(self.out(), INTERVAL, &payload[..length]);
                     }
                 }
                 Field::Uuid => {

@@ -332,6 +332,10 @@ unsafe fn plain_event(state: State, index: c_int, field: Field<'_>, digits: i32)
         Field::Uuid => unsafe { crate::uuid::at(state, index) }.to_string(),
         // SAFETY: As promised.
         Field::Decimal => unsafe { crate::decimal::at(state, index) }.to_string(),
+        // SAFETY: As promised.
+        Field::Datetime => unsafe { crate::datetime::at(state, index) }.to_string(),
+        // SAFETY: As promised.
+        Field::Interval => unsafe { crate::datetime::interval_at(state, index) }.to_string(),
         _ => "null".to_owned(),
     };
     Event::scalar(None, None, &text, true, true, ScalarStyle::Plain)

@@ -81,6 +81,13 @@ local over = fiber.create(function() end)
 print(over:status(), pcall(over.cancel, over))
 print(pcall(over.wakeup, over))
 print(pcall(fiber.kill, 12345))
+-- Time stands still for a fiber that does not wait.
+local time, clock = fiber.time(), fiber.clock()
+local until_then = os.clock() + 0.01
+while os.clock() < until_then do end
+print(fiber.time() == time, fiber.clock() == clock, fiber.time64() == fiber.time64())
+fiber.sleep(0.01)
+print(fiber.time() > time, fiber.clock() > clock)
 local joined = fiber.new(function() return 'joined' end)
 joined:set_joinable(true)
 fiber.yield()

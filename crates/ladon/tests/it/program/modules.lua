@@ -144,4 +144,10 @@ for _, call in ipairs({{merger.new_source_fromtable, 1}, {merger.new_source_from
                        {merger.new, by_name, {}, {reverse = 1}}}) do
     print(select(2, pcall(unpack(call))))
 end
+-- One that ends at once is seen to end after a wait.
+local quick = require('popen').shell('exit 3', 'r')
+local until_then = require('clock').monotonic() + 0.1
+while require('clock').monotonic() < until_then do end
+print(quick.pid ~= nil, quick.status.state, quick:wait().exit_code, quick.pid)
+quick:close()
 os.exit(0)

@@ -14,6 +14,8 @@ space:insert{1, 'one'}
 
 local temporary = box.schema.space.create('t', {temporary = true})
 temporary:create_index('pk')
+local own_space = box.schema.space.create('l', {is_local = true})
+own_space:create_index('pk')
 local function try(what, ...)
     local done, result = pcall(...)
     if done then
@@ -56,6 +58,7 @@ try('a transaction that reads', function()
     box.commit()
 end)
 try('a temporary space', temporary.insert, temporary, {1})
+try('a local space', own_space.insert, own_space, {1})
 try('a transaction of it', function()
     box.begin()
     temporary:insert{2}

@@ -97,6 +97,29 @@ print(pcall(box.error, box.error.NO_SUCH_SPACE, 'x'))
 local e = box.error.new(box.error.NO_SUCH_SPACE, 'y')
 print(e.type, e.code, e.message, tostring(e))
 try(error, e)
+-- An iterator shows what is there when it comes to it.
+local moving = box.schema.space.create('moving')
+moving:create_index('pk')
+for at = 1, 300 do
+    moving:insert{at, 'old'}
+end
+local seen = {}
+for _, tuple in moving:pairs() do
+    seen[#seen + 1] = tuple[1] .. tuple[2]
+    if tuple[1] == 2 then
+        moving:delete(3)
+        moving:update(5, {{'=', 2, 'new'}})
+        moving:insert{6.5 * 2 + 288, 'added'}
+    elseif tuple[1] == 6 then
+        for at = 7, 299 do
+            moving:delete(at)
+        end
+    end
+end
+print(table.concat(seen, ' '))
+local iterator, param, state = moving:pairs()
+moving:delete(1)
+print((select(2, iterator(param, state))))
 print(type(box.NULL), box.NULL == nil, type(1ULL), tostring(s:len()))
 try(box.cfg, {nosuch = 1})
 try(box.cfg, {listen = {}})

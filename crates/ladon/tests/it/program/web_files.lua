@@ -23,7 +23,11 @@ write('templates/list.html.el', [[
 write('public/css/page.css', 'body {}')
 write('controllers/main.lua', [[return {index = function(request)
     return request:render({text = 'controller ' .. request:stash('id')})
+end, page = function(request)
+    return request:render({title = request:request_line()})
 end}]])
+fio.mktree(fio.pathjoin(folder, 'templates/main'))
+write('templates/main/page.html.el', '<%= controller %>#<%= action %> <%= title %>')
 write('secret', 'not for the world')
 
 local httpd = server.new('127.0.0.1', port, {app_dir = folder, log_requests = false})
@@ -39,6 +43,12 @@ end)
 httpd:route({path = '/plain', template = 'just <% local x = 5 %><%= x %>'})
 httpd:route({path = '/broken', template = '<% nonsense nonsense %>'})
 httpd:route({path = '/controlled/:id'}, 'main#index')
+httpd:route({path = '/page'}, 'main#page')
+httpd:route({path = '/no_action'}, 'main#absent')
+httpd:route({path = '/no_module'}, 'absent#absent')
+httpd:route({path = '/peer'}, function(request)
+    return request:render({json = {request.peer.host, request:peer().host, request:param()}})
+end)
 httpd:route({path = '/echo', method = 'POST'}, function(request)
     local headers = {['x-method'] = request.method, ['set-cookie'] = {'a=1; path=/', 'b=2'}}
     return {status = 201, headers = headers, body = request:read()}
@@ -70,6 +80,12 @@ for _, path in ipairs({'/list/7', '/hi', '/plain', '/controlled/9', '/css/page.c
                        '/%2e%2e/secret', '/css', '/none', '/moved', '/parts'}) do
     show(client.get(base .. path))
 end
+for _, path in ipairs({'/page?a=1', '/no_action', '/peer'}) do
+    show(client.get(base .. path, {headers = {['content-type'] = 'application/json'}}))
+end
+print(client.get(base .. '/no_module').body:match('^Can.t load module .absent.'))
+print(httpd:url_for('none'), httpd:url_for('/none'), httpd:url_for('http://h/none'))
+print(pcall(httpd.route, httpd, {path = '/x', log_requests = true}))
 print(client.get(base .. '/broken').status, client.get(base .. '/round').reason)
 local reply = client.post(base .. '/echo', 'hello', {headers = {['X-A'] = 'b\r\nX-Evil: 1'}})
 show(reply)
