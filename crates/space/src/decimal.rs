@@ -109,6 +109,22 @@ impl Decimal {
         (fitted.coefficient != 0 || coefficient == 0).then_some(fitted)
     }
 
+    /// The coefficient, and the digits of it that are behind the point.
+    pub fn parts(&self) -> (i128, i32) {
+        (self.coefficient, self.scale)
+    }
+
+    /// `coefficient / 10^scale`; `None` if it has too many digits before the point.
+    pub fn of_parts(coefficient: i128, scale: i32) -> Option<Decimal> {
+        Decimal { coefficient, scale }.fitted()
+    }
+
+    /// The number without zeros at the end of its fraction.
+    pub fn trimmed(&self) -> Decimal {
+        let (coefficient, scale) = self.normal();
+        Decimal::of_parts(coefficient, scale).unwrap_or(*self)
+    }
+
     /// The sum; `None` if it has too many digits before the point.
     pub fn add(self, other: Decimal) -> Option<Decimal> {
         let scale = self.scale.max(other.scale);

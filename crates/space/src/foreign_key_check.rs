@@ -158,6 +158,9 @@ impl ForeignKey {
                 let foreign = self.foreign_fields(parent.def()).unwrap_or_default();
                 Some(assignments(&left.local, &values_of(new.bytes(), &foreign)))
             }
+            (_, KeyAction::SetDefault) => {
+                Some(assignments(&left.local, &self.defaults(left.local.len())))
+            }
             _ => Some(assignments(&left.local, &vec![&NIL[..]; left.local.len()])),
         };
         let mut all = Vec::new();

@@ -77,6 +77,9 @@ pub trait Writer {
 
     /// Whether foreign keys name tuples of a space.
     fn is_named(&mut self, space: u32) -> bool;
+
+    /// Whether foreign keys do something if a tuple of a space is deleted.
+    fn is_watched(&mut self, space: u32) -> bool;
 }
 
 /// Why a statement has ended before its end, and what is to be done with what it has changed.
@@ -615,6 +618,7 @@ impl Changes {
             Change::Insert(tuple, is_numbered) => {
                 let written = if self.on_conflict == OnConflict::Replace {
                     done.count += self.make_room(tuple, None, writer)?;
+                    done.count += self.delete_watched(tuple, writer)?;
                     writer.write(space, Statement::Replace(tuple))?
                 } else {
                     writer.write(space, Statement::Insert(tuple))?
@@ -714,6 +718,17 @@ impl Changes {
             count += u64::from(writer.write(self.table.id, delete)?.old.is_some());
         }
         Ok(count)
+    }
+
+    /// Deletes the row with a new row's primary key, if foreign keys do something then: a row that
+    /// REPLACE takes away has left for them. Returns the number of rows.
+    fn delete_watched(&self, tuple: &[u8], writer: &mut dyn Writer) -> Result<u64, Error> {
+        let primary = self.table.indexes.first().filter(|_| writer.is_watched(self.table.id));
+        let Some(key) = primary.and_then(|primary| unique_key(primary, tuple)) else {
+            return Ok(0);
+        };
+        let delete = Statement::Delete { index: 0, key: &key };
+        Ok(u64::from(writer.write(self.table.id, delete)?.old.is_some()))
     }
 
     fn id_of(&self, written: &Written) -> Option<i64> {

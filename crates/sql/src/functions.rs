@@ -1,8 +1,11 @@
 //! Scalar functions.
 
 use crate::convert::text_of;
+use crate::decimals;
 use crate::error::{self, Error};
+use crate::extensions;
 use crate::operators::order;
+use crate::prepared::Session;
 use crate::value::Value;
 use ladon_space::FieldType;
 
@@ -20,6 +23,17 @@ pub(crate) struct Around {
     pub(crate) row_count: u64,
     /// A random number.
     pub(crate) random: u64,
+    /// Another one.
+    pub(crate) random_too: u64,
+    /// Milliseconds since 1970.
+    pub(crate) now_ms: u64,
+}
+
+impl Around {
+    pub(crate) fn of(session: Session) -> Around {
+        let Session { row_count, random, random_too, now_ms, .. } = session;
+        Around { collation: 0, row_count, random, random_too, now_ms }
+    }
 }
 
 struct Facts {
@@ -33,18 +47,22 @@ struct Facts {
 /// So many arguments that only the limit of columns counts.
 const MANY: usize = 2_000;
 /// Longest result of a function, in bytes.
-const BYTES_MAX: usize = 16 << 20;
+pub(crate) const BYTES_MAX: usize = 16 << 20;
 
 const fn facts(name: &'static str, count: (usize, usize), kind: FieldType, run: Run) -> Facts {
     Facts { name, least: count.0, most: count.1, kind, run }
 }
 
-const FUNCTIONS: [Facts; 30] = [
+const FUNCTIONS: [Facts; 36] = [
+    facts(ARRAY, (0, MANY), FieldType::Array, extensions::array),
+    facts(MAP, (0, 2 * MANY), FieldType::Map, extensions::map),
+    facts(ITEM, (2, 2), FieldType::Any, extensions::item),
     facts("ABS", (1, 1), FieldType::Number, abs),
     facts("CHAR", (0, MANY), FieldType::String, char_of),
     facts("CHARACTER_LENGTH", (1, 1), FieldType::Integer, length),
     facts("CHAR_LENGTH", (1, 1), FieldType::Integer, length),
     facts("COALESCE", (2, MANY), FieldType::Scalar, coalesce),
+    facts("DATE_PART", (2, 2), FieldType::Integer, extensions::date_part),
     facts("GREATEST", (2, MANY), FieldType::Scalar, greatest),
     facts("HEX", (1, 1), FieldType::String, hex),
     facts("IFNULL", (2, 2), FieldType::Integer, coalesce),
@@ -53,6 +71,7 @@ const FUNCTIONS: [Facts; 30] = [
     facts("LIKELIHOOD", (2, 2), FieldType::Boolean, first),
     facts("LIKELY", (1, 1), FieldType::Boolean, first),
     facts("LOWER", (1, 1), FieldType::String, lower),
+    facts("NOW", (0, 0), FieldType::Datetime, extensions::now),
     facts("NULLIF", (2, 2), FieldType::Scalar, nullif),
     facts("POSITION", (2, 2), FieldType::Integer, position),
     facts("PRINTF", (0, MANY), FieldType::String, crate::printf::printf),
@@ -69,12 +88,18 @@ const FUNCTIONS: [Facts; 30] = [
     facts("UNICODE", (1, 1), FieldType::String, unicode),
     facts("UNLIKELY", (1, 1), FieldType::Boolean, first),
     facts("UPPER", (1, 1), FieldType::String, upper),
+    facts("UUID", (0, 1), FieldType::Uuid, extensions::uuid),
     facts("ZEROBLOB", (1, 1), FieldType::Varbinary, zeroblob),
 ];
 
+/// What the parser makes of `[a, b]`, `{a: b}` and `a[b]`.
+pub(crate) const ARRAY: &str = "[]";
+pub(crate) const MAP: &str = "{}";
+pub(crate) const ITEM: &str = "a[b]";
+
 /// Names of all functions, for the documentation.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.iter().map(|facts| facts.name)
+    FUNCTIONS.iter().map(|facts| facts.name).filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
 /// The function with this name, and the type of its result.
@@ -138,7 +163,10 @@ fn abs(arguments: &[Value], _: &Around) -> Result<Value, Error> {
             Some(Value::Double(number)) => Value::Double(number.abs()),
             _ => Value::Double(0.0),
         },
-        other => return Err(error::inconsistent("number", other.type_shown())),
+        other => match other.decimal() {
+            Some(number) => decimals::abs(number),
+            None => return Err(error::inconsistent("number", other.type_shown())),
+        },
     })
 }
 
@@ -154,7 +182,10 @@ fn char_of(arguments: &[Value], _: &Around) -> Result<Value, Error> {
 fn length(arguments: &[Value], _: &Around) -> Result<Value, Error> {
     Ok(match &arguments[0] {
         Value::Null => Value::Null,
-        Value::Bin(bytes) | Value::Raw(bytes) => Value::Int(bytes.len() as i128),
+        Value::Bin(bytes) => Value::Int(bytes.len() as i128),
+        Value::Raw(_) => {
+            return Err(error::inconsistent("text or varbinary", arguments[0].type_shown()));
+        }
         other => Value::Int(chars(other).len() as i128),
     })
 }
@@ -261,11 +292,12 @@ fn quote(arguments: &[Value], _: &Around) -> Result<Value, Error> {
             let text = String::from_utf8_lossy(text).replace('\'', "''");
             return limited(format!("'{text}'").into_bytes());
         }
-        Value::Bin(bytes) | Value::Raw(bytes) => {
+        Value::Bin(bytes) => {
             let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
             return limited(format!("X'{digits}'").into_bytes());
         }
         Value::Bool(_) | Value::Double(_) => Value::text(&arguments[0].shown()),
+        Value::Raw(bytes) => return limited(ladon_space::whole_text(bytes).into_bytes()),
         other => other.clone(),
     })
 }
@@ -361,7 +393,10 @@ fn round(arguments: &[Value], _: &Around) -> Result<Value, Error> {
             Some(Value::Double(number)) => number,
             _ => 0.0,
         },
-        other => return Err(error::inconsistent("numeric", other.type_shown())),
+        other => match other.decimal() {
+            Some(number) => return Ok(decimals::round(number, digits as i32)),
+            None => return Err(error::inconsistent("numeric", other.type_shown())),
+        },
     };
     let is_whole = number.abs() >= 2f64.powi(52);
     if is_whole {
@@ -447,13 +482,8 @@ fn trimmed<'a, T: PartialEq>(all: &'a [T], set: &[T], leading: bool, trailing: b
 }
 
 fn type_of(arguments: &[Value], _: &Around) -> Result<Value, Error> {
-    Ok(Value::text(match &arguments[0] {
-        Value::Null | Value::Bool(_) => "boolean",
-        Value::Int(_) => "integer",
-        Value::Double(_) => "double",
-        Value::Str(_) => "string",
-        Value::Bin(_) | Value::Raw(_) => "varbinary",
-    }))
+    let kind = arguments[0].kind().unwrap_or(FieldType::Boolean);
+    Ok(Value::text(kind.name()))
 }
 
 fn unicode(arguments: &[Value], _: &Around) -> Result<Value, Error> {

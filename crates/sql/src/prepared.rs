@@ -77,6 +77,10 @@ pub struct Session {
     pub row_count: u64,
     /// A random number.
     pub random: u64,
+    /// Another one.
+    pub random_too: u64,
+    /// Milliseconds since 1970.
+    pub now_ms: u64,
     /// A trigger that runs is not fired again.
     pub runs_triggers_once: bool,
 }
@@ -227,8 +231,7 @@ impl Prepared {
         session: Session,
         budget: &'r Budget,
     ) -> Run<'r> {
-        let Session { row_count, random, .. } = session;
-        let around = Around { collation: 0, row_count, random };
+        let around = Around::of(session);
         Run::new(spaces.clone(), parameters, around, budget, self.places)
     }
 
