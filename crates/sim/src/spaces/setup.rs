@@ -4,7 +4,7 @@ use crate::node::SimNode;
 use crate::spaces::contents::{
     HASHED, NAMING, NUMBERED, PLAIN, Primary, Row, SPACES, State, Table, USERS,
 };
-use crate::spaces::definition::{ALL_RIGHTS, grant, grant_key};
+use crate::spaces::definition::{ALL_RIGHTS, format, grant, grant_key};
 use crate::spaces::request::{Habits, Who, index, space};
 use ladon_engine::{Keyspace, Scratch};
 use ladon_iproto::auth::{Credentials, StoredPassword, scramble};
@@ -153,7 +153,7 @@ fn definitions(binds: bool) -> Vec<(u32, Vec<u8>)> {
     for at in (0..SPACES.len()).filter(is_there) {
         let mut tuple = Vec::new();
         space(&mut tuple, at);
-        write::array(&mut tuple, 0);
+        format(&mut tuple, false);
         definitions.push((system::SPACE, tuple));
     }
     let indexes = [
@@ -362,7 +362,7 @@ mod tests {
         let (disk, clock) = (SimDisk::new(1), Arc::new(SimClock::new()));
         let node = SimNode::start(&disk, &clock, &plan, &mut random, Canary::None);
         let mut node = node.expect("an empty disk");
-        let habits = Habits { redefine: None, crowd: true, binds: false, users: false };
+        let habits = Habits { crowd: true, ..Habits::default() };
         make(&mut node, 0, habits).expect("spaces");
         let mut admin = Session::log_in(&mut node, (0, 1), "admin").expect("a login");
         let mut tuple = Vec::new();
