@@ -5,6 +5,7 @@
 use crate::convert::text_of;
 use crate::error::{self, Error};
 use crate::functions::Around;
+use crate::run::Budget;
 use crate::value::Value;
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
 use ladon_space::{FieldType, extension};
@@ -46,7 +47,7 @@ pub(crate) fn payload(value: &Value, kind: i8) -> Option<&[u8]> {
 }
 
 /// `UUID()` and `UUID(4)`: a random one.
-pub(crate) fn uuid(arguments: &[Value], around: &Around) -> Result<Value, Error> {
+pub(crate) fn uuid(arguments: &[Value], around: &Around, _: &Budget) -> Result<Value, Error> {
     const VERSION: i128 = 4;
     /// Odd, so that no two numbers become one: a statement's UUIDs differ in both halves.
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -54,7 +55,8 @@ pub(crate) fn uuid(arguments: &[Value], around: &Around) -> Result<Value, Error>
         None | Some(Value::Int(VERSION)) => {}
         Some(Value::Null) => return Err(error::mismatch("NULL", "integer")),
         Some(Value::Int(version)) => {
-            let message = format!("Function UUID does not support versions other than {VERSION}: {version}");
+            let message =
+                format!("Function UUID does not support versions other than {VERSION}: {version}");
             return Err(error::make(error::UNSUPPORTED, message));
         }
         Some(other) => return Err(error::mismatch(&other.shown(), "integer")),
@@ -68,7 +70,7 @@ pub(crate) fn uuid(arguments: &[Value], around: &Around) -> Result<Value, Error>
 }
 
 /// `NOW()`: the date and time, in UTC.
-pub(crate) fn now(_: &[Value], around: &Around) -> Result<Value, Error> {
+pub(crate) fn now(_: &[Value], around: &Around, _: &Budget) -> Result<Value, Error> {
     let (seconds, millis) = (around.now_ms / 1000, around.now_ms % 1000);
     Ok(datetime(seconds as i64, millis as u32 * 1_000_000, 0))
 }
@@ -122,7 +124,13 @@ fn zone(text: &mut &[u8]) -> Option<i64> {
     if text.is_empty() || takes(text, b'Z') {
         return Some(0);
     }
-    let sign = if takes(text, b'-') { -1 } else if takes(text, b'+') { 1 } else { return None };
+    let sign = if takes(text, b'-') {
+        -1
+    } else if takes(text, b'+') {
+        1
+    } else {
+        return None;
+    };
     let hours = digits(text, 2)?;
     let minutes = match text.is_empty() {
         true => 0,
@@ -188,7 +196,7 @@ fn nanoseconds_of(datetime: &[u8]) -> u32 {
 }
 
 /// `[a, b]`.
-pub(crate) fn array(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+pub(crate) fn array(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     let mut bytes = Vec::new();
     write::array(&mut bytes, arguments.len() as u32);
     arguments.iter().for_each(|value| value.pack(&mut bytes));
@@ -196,12 +204,12 @@ pub(crate) fn array(arguments: &[Value], _: &Around) -> Result<Value, Error> {
 }
 
 /// `{a: b, c: d}`; of equal keys the last one counts.
-pub(crate) fn map(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+pub(crate) fn map(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     let mut pairs: Vec<(&Value, &Value)> = Vec::new();
     for pair in arguments.chunks_exact(2) {
         let (key, value) = (&pair[0], &pair[1]);
-        let is_key = matches!(key, Value::Int(_) | Value::Str(_))
-            || payload(key, extension::UUID).is_some();
+        let is_key =
+            matches!(key, Value::Int(_) | Value::Str(_)) || payload(key, extension::UUID).is_some();
         if !is_key {
             return Err(error::mismatch(&key.shown(), "integer, string or uuid"));
         }
@@ -232,7 +240,7 @@ fn limited(bytes: Vec<u8>) -> Result<Value, Error> {
 }
 
 /// `value[key]`: an item of a list, from 1 on, or of a map; null if there is none.
-pub(crate) fn item(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+pub(crate) fn item(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     let (of, key) = (&arguments[0], &arguments[1]);
     let Value::Raw(bytes) = of else {
         return Err(error::execute("Selecting is only possible from map and array values"));
@@ -275,7 +283,7 @@ pub(crate) fn cast(value: &Value, kind: FieldType) -> Option<Value> {
 }
 
 /// `DATE_PART(part, datetime)`.
-pub(crate) fn date_part(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+pub(crate) fn date_part(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     let (part, moment) = (&arguments[0], &arguments[1]);
     if part.is_null() || moment.is_null() {
         return Ok(Value::Null);
@@ -355,7 +363,14 @@ mod tests {
             let value = parse_datetime(text.as_bytes()).expect(text);
             assert_eq!(value.shown(), shown);
         }
-        for text in ["2001-02-29", "2001-13-01", "2001-01-01T24:00:00", "2001-01-01T00:00:00+15", "x", "2001-01-01Q"] {
+        for text in [
+            "2001-02-29",
+            "2001-13-01",
+            "2001-01-01T24:00:00",
+            "2001-01-01T00:00:00+15",
+            "x",
+            "2001-01-01Q",
+        ] {
             assert!(parse_datetime(text.as_bytes()).is_none(), "{text}");
         }
     }
@@ -364,7 +379,10 @@ mod tests {
     fn parts_of_dates() {
         let part = |name: &str, text: &str| {
             let moment = parse_datetime(text.as_bytes()).expect(text);
-            date_part(&[Value::text(name), moment], &Around::default()).expect(name).shown()
+            let budget = Budget::new(100, 1 << 10, Box::new(|| None));
+            date_part(&[Value::text(name), moment], &Around::default(), &budget)
+                .expect(name)
+                .shown()
         };
         for (name, text, expected) in [
             ("year", "2001-03-04T05:06:07.089Z", "2001"),
@@ -388,7 +406,12 @@ mod tests {
     fn uuids_are_read() {
         let text = "12345678-9abc-def0-1122-334455667788";
         assert_eq!(parse_uuid(text.as_bytes()).expect("a UUID").shown(), text);
-        for text in ["", "1", "123456789-abc-def0-1122-334455667788", "+2345678-9abc-def0-1122-334455667788"] {
+        for text in [
+            "",
+            "1",
+            "123456789-abc-def0-1122-334455667788",
+            "+2345678-9abc-def0-1122-334455667788",
+        ] {
             assert!(parse_uuid(text.as_bytes()).is_none(), "{text}");
         }
     }

@@ -235,12 +235,19 @@ pub(crate) fn holds(op: Binary, order: Ordering) -> bool {
 
 /// Whether a text matches a pattern of LIKE: `%` is anything, `_` one character.
 ///
-/// Time is bounded by the product of the lengths: only the last `%` is gone back to.
+/// Time is bounded by the product of the lengths: only the last `%` is gone back to. `pay` pays for
+/// so many steps, now and then.
+///
+/// # Errors
+/// Those of `pay`.
 pub(crate) fn like(
     pattern: &[char],
     text: &[char],
     (escape, collation): (Option<char>, u32),
-) -> bool {
+    pay: &mut dyn FnMut(usize) -> Result<(), Error>,
+) -> Result<bool, Error> {
+    const STEPS_AT_ONCE: usize = 4_096;
+    let mut steps = 0;
     let compare = strings(collation);
     let is_equal = |a: char, b: char| {
         let (mut first, mut second) = ([0; 4], [0; 4]);
@@ -251,6 +258,11 @@ pub(crate) fn like(
     // Behind the last `%`, and where in the text it has come to.
     let mut back: Option<(usize, usize)> = None;
     loop {
+        steps += 1;
+        if steps == STEPS_AT_ONCE {
+            pay(steps)?;
+            steps = 0;
+        }
         let step = match pattern.get(at) {
             Some(mark) if Some(*mark) == escape => match (pattern.get(at + 1), text.get(place)) {
                 (Some(wanted), Some(found)) if is_equal(*wanted, *found) => Some(2),
@@ -263,7 +275,7 @@ pub(crate) fn like(
             }
             Some('_') => text.get(place).map(|_| 1),
             Some(wanted) => text.get(place).filter(|found| is_equal(*wanted, **found)).map(|_| 1),
-            None if place == text.len() => return true,
+            None if place == text.len() => return Ok(true),
             None => None,
         };
         match (step, &mut back) {
@@ -275,7 +287,7 @@ pub(crate) fn like(
                 *from += 1;
                 (at, place) = (*behind, *from);
             }
-            (None, _) => return false,
+            (None, _) => return Ok(false),
         }
     }
 }
@@ -286,7 +298,7 @@ mod tests {
 
     fn is_like(pattern: &str, text: &str, escape: Option<char>) -> bool {
         let chars = |text: &str| text.chars().collect::<Vec<_>>();
-        like(&chars(pattern), &chars(text), (escape, 0))
+        like(&chars(pattern), &chars(text), (escape, 0), &mut |_| Ok(())).expect("it is paid for")
     }
 
     #[test]

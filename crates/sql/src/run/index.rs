@@ -60,19 +60,19 @@ pub(super) fn key_part(value: &Value, kind: FieldType, side: Side) -> KeyPart {
         (Value::Int(number), Decimal) => {
             KeyPart::Exact(Value::of_decimal(ladon_space::Decimal::of_integer(*number)))
         }
-        (Value::Double(number), Decimal) => {
-            match ladon_space::Decimal::of_double(*number) {
-                Some(decimal) if decimal.compare_double(*number).is_eq() => {
-                    KeyPart::Exact(Value::of_decimal(decimal))
-                }
-                _ => KeyPart::Unusable,
+        (Value::Double(number), Decimal) => match ladon_space::Decimal::of_double(*number) {
+            Some(decimal) if decimal.compare_double(*number).is_eq() => {
+                KeyPart::Exact(Value::of_decimal(decimal))
+            }
+            _ => KeyPart::Unusable,
+        },
+        (Value::Str(text), Integer | Unsigned | Number | Double | Decimal) => {
+            match parse_number(text) {
+                Some(number) => key_part(&number, kind, side),
+                None if side == Side::Exact => KeyPart::Never,
+                None => KeyPart::Unusable,
             }
         }
-        (Value::Str(text), Integer | Unsigned | Number | Double | Decimal) => match parse_number(text) {
-            Some(number) => key_part(&number, kind, side),
-            None if side == Side::Exact => KeyPart::Never,
-            None => KeyPart::Unusable,
-        },
         _ => KeyPart::Unusable,
     }
 }
