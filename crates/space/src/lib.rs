@@ -51,14 +51,14 @@ mod update;
 mod tests;
 
 pub use bound_fields::BoundFields;
+pub use collation::{Collation, Unicode};
 pub use compare::values as compare_values;
 pub use decimal::Decimal;
-pub use collation::{Collation, Unicode};
 pub use definition::{IndexDef, IndexKind, SpaceDef, check_identifier};
 pub use error::{BoxError, ErrorCode};
 pub use field_type::{FieldType, extension};
 pub use foreign_key::{ForeignKey, KeyAction};
-pub use foreign_key_check::Following;
+pub use foreign_key_check::{Following, is_restricted};
 pub use format::{Field, Format, Rules};
 pub use format_check::{FormatCheck, Live};
 pub use functional::{

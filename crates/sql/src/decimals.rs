@@ -42,7 +42,8 @@ pub(crate) fn arithmetic(op: Binary, a: Decimal, b: Decimal) -> Result<Value, Er
         _ => {
             let ((a, a_scale), (b, b_scale)) = (a.parts(), b.parts());
             let scale = a_scale.max(b_scale);
-            let rest = (BigInt::from(a) * ten_to(scale - a_scale)) % (BigInt::from(b) * ten_to(scale - b_scale));
+            let rest = (BigInt::from(a) * ten_to(scale - a_scale))
+                % (BigInt::from(b) * ten_to(scale - b_scale));
             rounded(rest, scale)
         }
     };

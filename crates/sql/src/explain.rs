@@ -1,7 +1,7 @@
 //! EXPLAIN QUERY PLAN and PRAGMA.
 
-use crate::bind::Binder;
 use crate::ast::Statement;
+use crate::bind::Binder;
 use crate::catalog::{Index, Table, foreign_keys_of};
 use crate::error::{self, Error};
 use crate::parser::statement::PRAGMAS;

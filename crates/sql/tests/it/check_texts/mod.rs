@@ -11,7 +11,7 @@ impl Catalog for Nothing {
         Ok(None)
     }
 
-    fn table_of_space(&mut self, _: u32) -> Result<Option<Arc<Table>>, Error> {
+    fn table_of_space(&mut self, _: u32) -> Result<Option<Arc<Table>>, ladon_sql::Error> {
         Ok(None)
     }
 
