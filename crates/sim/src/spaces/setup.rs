@@ -14,7 +14,7 @@ use ladon_iproto::request::{Auth, Put, Request, SpaceRef};
 use ladon_iproto::{Progress, frame};
 use ladon_msgpack::{read_array, read_uint, write};
 use ladon_net::ConnId;
-use ladon_space::{Index, IndexKind, Space, Written};
+use ladon_space::{FieldType, Index, IndexKind, Space, Written};
 use ladon_system_spaces as system;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -304,7 +304,7 @@ fn table(space: &Space) -> Result<Table, String> {
         rows: BTreeMap::new(),
         primary,
         has_text_index: space.index(2).is_some(),
-        is_strict: !space.def().format.fields.is_empty(),
+        is_strict: space.def().format.fields.iter().any(|field| field.kind == FieldType::String),
     };
     for at in space.indexes() {
         let rows: Option<Vec<Row>> = at.tuples().map(|tuple| Row::read(tuple.bytes())).collect();
