@@ -83,7 +83,7 @@ def explained(text, theirs, ours):
     errors = [one.error[0] if one.error else 0 for one in (theirs, ours)]
     if text.startswith("UPDATE") and sorted(errors) == [0, TUPLE_FOUND]:
         return "the order in which rows are updated decides whether a new key is there already"
-    if theirs.rows and ours.rows and sorted(map(folded, theirs.rows)) == sorted(map(folded, ours.rows)):
+    if theirs.rows and ours.rows and sorted(theirs.rows) != sorted(ours.rows) and sorted(map(folded, theirs.rows)) == sorted(map(folded, ours.rows)):
         return "of texts that are equal by a collation, another one is shown"
     if text.startswith("SELECT DISTINCT") and ("any" in (kind for _, kind in theirs.columns)) and theirs.error is None:
         return "2.6 compares nothing in a column of which it knows no type, so that DISTINCT shows rows twice"

@@ -118,8 +118,8 @@ stands behind the colon of a map's key and is a name or a number needs a blank i
 - **The count of `UPDATE OR REPLACE`** is that of the rows that were updated; Tarantool adds those that had to go.
 - **`EXISTS`** of a query with more than one row is true; Tarantool 2.6.0 refuses some of them.
 - **A parameter's type** in the metadata is that of its value wherever it stands; in Tarantool only where it stands first.
-- **Limits**: 64 MiB of rows, groups and hashes of a statement, 2,000 columns, 64 tables, 30 compounds, 65,000
-  parameters, a depth of 200 of an expression and of 100 of what is in parentheses.
+- **Limits**: 64 MiB of rows, groups and hashes of a statement, 16 MiB of a text or bytes, 2,000 columns, 64 tables,
+  5,000 queries with those of views as often as they are read, 30 compounds, 65,000 parameters, a depth of 200 of an expression and of 100 of what is in parentheses.
 - **Long statements** run on a thread of their own, over copies that share memory with the spaces, eight at a time; others
   are served meanwhile. A change that takes long is a transaction of its own, written in slices and shown at once: after a
   conflict it runs again, 20 times; after three, others who would write its spaces wait for it.

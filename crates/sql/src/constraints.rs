@@ -89,20 +89,7 @@ fn foreign_key(
     }
     let unknown =
         |column: &str| refused(&format!("unknown column {column} in foreign key definition"));
-    let actions = [("on_delete", key.on_delete), ("on_update", key.on_update)];
-    let sets_default = actions.iter().any(|(_, action)| *action == ForeignAction::SetDefault);
-    let actions = actions.into_iter().filter(|(_, action)| *action != ForeignAction::None);
-    write::str(options, name.as_bytes());
-    write::map(options, 2 + u32::from(sets_default) + actions.clone().count() as u32);
-    if sets_default {
-        write::str(options, b"default");
-        write::array(options, key.columns.len() as u32);
-        for column in &key.columns {
-            let field = fields.iter().find(|field| field.name == column);
-            default_of(field.ok_or_else(|| unknown(column))?)?.pack(options);
-        }
-    }
-    actions.for_each(|(option, action)| text(options, option, action.name()));
+    begin_key(options, (name, key), fields)?;
     write::str(options, b"space");
     write::uint(options, parent.as_ref().map_or(0, |parent| parent.id).into());
     write::str(options, b"field");
@@ -130,6 +117,30 @@ fn foreign_key(
         write::uint(options, local_at as u64);
         write::uint(options, foreign_at as u64);
     }
+    Ok(())
+}
+
+/// The name and the actions of a foreign key, whose map is to have two pairs more.
+fn begin_key(
+    options: &mut Vec<u8>,
+    (name, key): (&str, &ForeignDef),
+    fields: &[Named<'_>],
+) -> Result<(), Error> {
+    let actions = [("on_delete", key.on_delete), ("on_update", key.on_update)];
+    let sets_default = actions.iter().any(|(_, action)| *action == ForeignAction::SetDefault);
+    let actions = actions.into_iter().filter(|(_, action)| *action != ForeignAction::None);
+    write::str(options, name.as_bytes());
+    write::map(options, 2 + u32::from(sets_default) + actions.clone().count() as u32);
+    if sets_default {
+        write::str(options, b"default");
+        write::array(options, key.columns.len() as u32);
+        for column in &key.columns {
+            let field = fields.iter().find(|field| field.name == column);
+            // One that there is not is refused where all are looked at.
+            field.map_or(Ok(Value::Null), default_of)?.pack(options);
+        }
+    }
+    actions.for_each(|(option, action)| text(options, option, action.name()));
     Ok(())
 }
 

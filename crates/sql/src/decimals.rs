@@ -31,8 +31,8 @@ pub(crate) fn of(value: &Value) -> Option<Decimal> {
 /// If the result has too many digits in front of the point, or the divisor is 0.
 pub(crate) fn arithmetic(op: Binary, a: Decimal, b: Decimal) -> Result<Value, Error> {
     let result = match op {
-        Binary::Add => a.add(b),
-        Binary::Subtract => a.subtract(b),
+        Binary::Add => a.plus(b),
+        Binary::Subtract => a.minus(b),
         Binary::Multiply => {
             let ((a, a_scale), (b, b_scale)) = (a.parts(), b.parts());
             rounded(BigInt::from(a) * b, a_scale + b_scale)

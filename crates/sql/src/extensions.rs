@@ -2,10 +2,10 @@
 //!
 //! Source: Tarantool 2.11's documentation, "MessagePack extensions" and "SQL: data types".
 
+use crate::budget::Budget;
 use crate::convert::text_of;
 use crate::error::{self, Error};
 use crate::functions::Around;
-use crate::run::Budget;
 use crate::value::Value;
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
 use ladon_space::{FieldType, extension};

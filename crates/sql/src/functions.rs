@@ -1,12 +1,11 @@
 //! Scalar functions.
 
+use crate::budget::Budget;
 use crate::convert::text_of;
 use crate::decimals;
 use crate::error::{self, Error};
 use crate::extensions;
 use crate::operators::order;
-use crate::prepared::Session;
-use crate::run::Budget;
 use crate::value::Value;
 use ladon_space::FieldType;
 use memchr::memmem;
@@ -31,13 +30,6 @@ pub(crate) struct Around {
     pub(crate) random_too: u64,
     /// Milliseconds since 1970.
     pub(crate) now_ms: u64,
-}
-
-impl Around {
-    pub(crate) fn of(session: Session) -> Around {
-        let Session { row_count, random, random_too, now_ms, .. } = session;
-        Around { collation: 0, row_count, random, random_too, now_ms }
-    }
 }
 
 struct Facts {
@@ -287,7 +279,7 @@ fn position(arguments: &[Value], around: &Around, budget: &Budget) -> Result<Val
     let place = match (needle, haystack) {
         (Value::Bin(needle), Value::Bin(haystack)) => memmem::find(haystack, needle),
         _ => {
-            let [needle, haystack] = [needle, haystack].map(|it| text_of(it));
+            let [needle, haystack] = [needle, haystack].map(text_of);
             let needle = String::from_utf8_lossy(&needle);
             let haystack = String::from_utf8_lossy(&haystack);
             match around.collation {
@@ -313,7 +305,7 @@ fn find_collated(
     let ends = ends.skip(needle.chars().count());
     for (place, ((begin, _), end)) in haystack.char_indices().zip(ends).enumerate() {
         budget.work(STEP_BYTES + end - begin + needle.len())?;
-        if equal(needle.as_bytes(), haystack[begin..end].as_bytes()).is_eq() {
+        if equal(needle.as_bytes(), &haystack.as_bytes()[begin..end]).is_eq() {
             return Ok(Some(place));
         }
     }

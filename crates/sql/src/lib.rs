@@ -13,6 +13,7 @@
 mod aggregate;
 mod ast;
 mod bind;
+mod budget;
 mod catalog;
 mod changes;
 mod checks;

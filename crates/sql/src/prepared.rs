@@ -85,6 +85,13 @@ pub struct Session {
     pub runs_triggers_once: bool,
 }
 
+impl Around {
+    pub(crate) fn of(session: Session) -> Around {
+        let Session { row_count, random, random_too, now_ms, .. } = session;
+        Around { collation: 0, row_count, random, random_too, now_ms }
+    }
+}
+
 /// A statement with its plan.
 pub struct Prepared {
     pub(crate) kind: Kind,

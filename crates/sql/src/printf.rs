@@ -1,9 +1,9 @@
 //! `PRINTF`.
 
+use crate::budget::Budget;
 use crate::convert::{text_of, to_numeric};
 use crate::error::{self, Error};
 use crate::functions::Around;
-use crate::run::Budget;
 use crate::value::Value;
 
 /// Widest field.

@@ -245,3 +245,22 @@ fn functions_of_long_texts_are_bounded() {
         check(&[(&statement, expected)]);
     }
 }
+
+/// A view that reads another one twice costs two of it, and so on: how many queries that are is
+/// limited, not only how deep they are.
+#[test]
+fn views_that_double_are_bounded() {
+    let mut memory = Memory::default();
+    memory.run("CREATE TABLE t (id INT PRIMARY KEY)");
+    memory.run("CREATE VIEW w0 AS SELECT id FROM t");
+    let made: Vec<String> = (1..16)
+        .map(|at| {
+            let below = at - 1;
+            memory
+                .run(&format!("CREATE VIEW w{at} AS SELECT a.id FROM w{below} AS a, w{below} AS b"))
+        })
+        .collect();
+    assert_eq!(made[..8], ["defined"; 8]);
+    let refused = "191 Number of queries, those of views included, 5001 exceeds the limit (5000)";
+    assert!(made.iter().any(|it| it == refused), "{made:?}");
+}
