@@ -267,18 +267,8 @@ impl Journal {
                 let count = self.now().tables[*space].rows.len() as u64;
                 Some(Expected::This(Reply::Count(count)))
             }
-            Request::Write(space, statement) if statement.sql_rows > 0 => {
-                let mut next = self.now().clone();
-                let reply = run_sql(&mut next, *space, statement);
-                if next != *self.now() && !matches!(reply, Reply::Error(_)) {
-                    self.change(|now| *now = next);
-                }
-                self.counted.sql += 1;
-                Some(Expected::This(reply))
-            }
             Request::Write(space, statement) => {
-                let shown = self.write_alone(*space, statement);
-                Some(Expected::This(Reply::of_statement(&shown)))
+                Some(Expected::This(self.write_outside(*space, statement)))
             }
         };
         let made = match (expected, made) {
@@ -379,6 +369,20 @@ impl Journal {
         let Reply::Error(code) = made else { return false };
         let writes = matches!(request, Request::Write(..) | Request::Define(_) | Request::Commit);
         self.may_refuse && writes && matches!(*code, code::WAL_IO | code::MEMORY_ISSUE)
+    }
+
+    /// The reply to a write outside of transactions.
+    fn write_outside(&mut self, space: usize, statement: &Statement) -> Reply {
+        if statement.sql_rows == 0 {
+            return Reply::of_statement(&self.write_alone(space, statement));
+        }
+        self.counted.sql += 1;
+        let mut next = self.now().clone();
+        let reply = run_sql(&mut next, space, statement);
+        if next != *self.now() && !matches!(reply, Reply::Error(_)) {
+            self.change(|now| *now = next);
+        }
+        reply
     }
 
     /// A statement outside of transactions.
