@@ -40,6 +40,9 @@ pub struct Local {
     /// Testing only: writes in transactions on spaces need no right, which the simulator must
     /// notice.
     pub unchecked_rights_canary: bool,
+    /// Testing only: a statement of SQL loses the row at which a slice of it ends, which the
+    /// simulator must notice.
+    pub lost_row_canary: bool,
     /// Testing only, with debug assertions: every command on data runs twice. The first time it is
     /// taken back, of which nobody must notice anything.
     pub rehearses: bool,
@@ -95,6 +98,7 @@ impl Local {
             early_load_canary: false,
             unwoken_reader_canary: false,
             unchecked_rights_canary: false,
+            lost_row_canary: false,
             rehearses: false,
             monitored: Vec::new(),
             subscribers: Subscribers::default(),

@@ -450,6 +450,8 @@ fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
         | Canary::TuplesLost
         | Canary::UncheckedKeys
         | Canary::UncheckedRights
+        | Canary::HalfStatement
+        | Canary::LostRow
         | Canary::LostRevoke => return,
         Canary::IndexForgotten => return spaces::forget_indexes(keyspace),
         Canary::DeliveredTwice => &[b"x0", b"x1"],
@@ -597,6 +599,9 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
     if canary == Canary::UncheckedKeys {
         worker.plant_unchecked_keys();
     }
+    if canary == Canary::LostRow {
+        worker.plant_lost_rows();
+    }
     if canary == Canary::UncheckedRights {
         worker.plant_unchecked_rights();
     }
@@ -621,6 +626,7 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
         Canary::EarlyMessage => Planted::EarlyMessage,
         Canary::MessageOvertakes => Planted::MessageOvertakes,
         Canary::HalfScript => Planted::HalfScript,
+        Canary::HalfStatement => Planted::HalfStatement,
         Canary::SplitCommit => Planted::SplitCommit,
         Canary::UnpublishedSpare => Planted::UnpublishedSpare,
         Canary::EarlyPacket => Planted::EarlyPacket,

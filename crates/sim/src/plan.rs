@@ -88,6 +88,10 @@ pub enum Canary {
     UncheckedKeys,
     /// A write in a transaction on spaces needs no right.
     UncheckedRights,
+    /// The record of a statement of SQL lacks one of its rows.
+    HalfStatement,
+    /// A statement of SQL loses the row at which a slice of it ends.
+    LostRow,
     /// Recovery forgets what was revoked since the checkpoint.
     LostRevoke,
 }
@@ -261,6 +265,7 @@ impl Plan {
         plan.add_definitions(random, canary);
         plan.bind_spaces(random, canary);
         plan.add_users(random, canary);
+        plan.add_sql(random, canary);
         plan
     }
 
@@ -288,6 +293,15 @@ impl Plan {
             // Besides one who grants, and may do everything as those before.
             self.space_clients += USERS.len();
         }
+    }
+
+    /// Statements of SQL among the requests on spaces. With a generator of its own.
+    fn add_sql(&mut self, random: &Random, canary: Canary) {
+        let mut more = Random::new(random.clone().next_u64() ^ 0x5c1);
+        let Habits { binds, users, .. } = self.space_habits;
+        let may_be = canary == Canary::None && self.spaces.is_some() && more.chance(1, 2);
+        self.space_habits.sql =
+            may_be && !binds && !users || matches!(canary, Canary::HalfStatement | Canary::LostRow);
     }
 
     /// Idempotent producers, and publishers that wait. A generator of its own again.
@@ -321,6 +335,8 @@ impl Plan {
                 | Canary::UncheckedKeys
                 | Canary::UncheckedRights
                 | Canary::LostRevoke
+                | Canary::HalfStatement
+                | Canary::LostRow
         );
         if is_of_spaces || canary == Canary::None && more.chance(1, 3) {
             self.spaces = Some(more.next_u64());
@@ -349,7 +365,7 @@ impl Plan {
             _ => return,
         };
         let crowd = canary == Canary::None && more.chance(1, 8);
-        self.space_habits = Habits { redefine: Some(redefine), crowd, binds: false, users: false };
+        self.space_habits = Habits { redefine: Some(redefine), crowd, ..Habits::default() };
         if crowd {
             // The many tuples would take it, and their selections too many turns.
             (self.memory, self.small_is_large) = (None, false);
@@ -457,7 +473,7 @@ impl Plan {
             producers: None,
             spaces: None,
             space_clients: 0,
-            space_habits: Habits { redefine: None, crowd: false, binds: false, users: false },
+            space_habits: Habits::default(),
             commit_limits: CommitLimits { work: 32, rounds_without_waiting: 2 },
             preparation_limits: PreparationLimits::default(),
             floods: random.chance(1, 5),

@@ -109,8 +109,24 @@ impl Decimal {
         (fitted.coefficient != 0 || coefficient == 0).then_some(fitted)
     }
 
+    /// The coefficient, and the digits of it that are behind the point.
+    pub fn parts(&self) -> (i128, i32) {
+        (self.coefficient, self.scale)
+    }
+
+    /// `coefficient / 10^scale`; `None` if it has too many digits before the point.
+    pub fn of_parts(coefficient: i128, scale: i32) -> Option<Decimal> {
+        Decimal { coefficient, scale }.fitted()
+    }
+
+    /// The number without zeros at the end of its fraction.
+    pub fn trimmed(&self) -> Decimal {
+        let (coefficient, scale) = self.normal();
+        Decimal::of_parts(coefficient, scale).unwrap_or(*self)
+    }
+
     /// The sum; `None` if it has too many digits before the point.
-    pub fn add(self, other: Decimal) -> Option<Decimal> {
+    pub fn plus(self, other: Decimal) -> Option<Decimal> {
         let scale = self.scale.max(other.scale);
         let (mut a, mut b, mut scale) = (self, other, scale);
         loop {
@@ -137,8 +153,8 @@ impl Decimal {
     }
 
     /// The difference; `None` if it has too many digits before the point.
-    pub fn subtract(self, other: Decimal) -> Option<Decimal> {
-        self.add(Decimal { coefficient: -other.coefficient, scale: other.scale })
+    pub fn minus(self, other: Decimal) -> Option<Decimal> {
+        self.plus(Decimal { coefficient: -other.coefficient, scale: other.scale })
     }
 
     /// The coefficient at another scale that is not smaller.
@@ -291,18 +307,18 @@ mod tests {
     fn sums_of_two_times_38_digits_are_rounded_or_refused() {
         let decimal = |text: &str| Decimal::parse(text.as_bytes()).expect("a decimal");
         let nines = "9".repeat(38);
-        assert!(decimal(&nines).add(decimal(&nines)).is_none());
+        assert!(decimal(&nines).plus(decimal(&nines)).is_none());
         let negative = format!("-{nines}");
-        assert!(decimal(&negative).subtract(decimal(&nines)).is_none());
+        assert!(decimal(&negative).minus(decimal(&nines)).is_none());
         assert_eq!(
-            decimal(&nines).subtract(decimal(&nines)).map(|it| it.to_string()),
+            decimal(&nines).minus(decimal(&nines)).map(|it| it.to_string()),
             Some("0".into())
         );
         let fractions = format!("{}.9", "9".repeat(37));
-        let sum = decimal(&fractions).add(decimal(&fractions)).map(|it| it.to_string());
+        let sum = decimal(&fractions).plus(decimal(&fractions)).map(|it| it.to_string());
         assert_eq!(sum, Some(format!("2{}", "0".repeat(37))));
         let seven = format!("{}.7", "9".repeat(37));
-        let sum = decimal(&seven).add(decimal(&seven)).map(|it| it.to_string());
+        let sum = decimal(&seven).plus(decimal(&seven)).map(|it| it.to_string());
         assert_eq!(sum, Some(format!("1{}", "9".repeat(37))));
     }
 
@@ -356,7 +372,7 @@ mod tests {
 
     #[test]
     fn sums() {
-        let sum = |a: Decimal, b: Decimal| a.add(b).map(|sum| sum.to_string());
+        let sum = |a: Decimal, b: Decimal| a.plus(b).map(|sum| sum.to_string());
         assert_eq!(sum(decimal(11, 1), decimal(-205, 2)), Some("-0.95".to_owned()));
         assert_eq!(sum(decimal(LIMIT - 1, 0), decimal(1, 0)), None);
         assert_eq!(sum(decimal(LIMIT - 1, 0), decimal(1, 2)), Some((LIMIT - 1).to_string()));

@@ -6,6 +6,7 @@
 use crate::definition::{SpaceDef, pairs};
 use crate::error::{BoxError, ErrorCode};
 use crate::field_type::peek;
+use crate::fields::Fields;
 use ladon_msgpack::{self as msgpack, Value};
 
 /// A field, by its name or its number from 0 on.
@@ -27,14 +28,17 @@ pub enum KeyAction {
     Cascade,
     /// They name nothing any more.
     SetNull,
+    /// They name what the key's defaults name.
+    SetDefault,
 }
 
 impl KeyAction {
-    const ALL: [(&'static str, KeyAction); 4] = [
+    const ALL: [(&'static str, KeyAction); 5] = [
         ("no_action", KeyAction::NoAction),
         ("restrict", KeyAction::Restrict),
         ("cascade", KeyAction::Cascade),
         ("set_null", KeyAction::SetNull),
+        ("set_default", KeyAction::SetDefault),
     ];
 
     fn read(value: &[u8]) -> Option<KeyAction> {
@@ -44,7 +48,7 @@ impl KeyAction {
 
     /// Whether tuples are changed.
     pub(crate) fn changes(self) -> bool {
-        matches!(self, KeyAction::Cascade | KeyAction::SetNull)
+        !matches!(self, KeyAction::NoAction | KeyAction::Restrict)
     }
 }
 
@@ -60,12 +64,15 @@ pub struct ForeignKey {
     field: Option<u32>,
     on_delete: KeyAction,
     on_update: KeyAction,
+    /// What [`KeyAction::SetDefault`] sets, in the order of `pairs`; null where there is nothing.
+    defaults: Vec<Box<[u8]>>,
 }
 
 impl ForeignKey {
     /// Reads the option `foreign_key`: `{NAME: {space: .., field: ..}, ..}`; of a field, or of a
     /// space, where `field` is a map. Beside what Tarantool has, there may be `on_delete` and
-    /// `on_update`: `no_action`, `restrict`, `cascade` or `set_null`.
+    /// `on_update`: `no_action`, `restrict`, `cascade`, `set_null` or `set_default`, which sets the
+    /// values of `default`, a list of one for each field.
     ///
     /// # Errors
     /// What is wrong with it, in Tarantool's words.
@@ -94,6 +101,7 @@ impl ForeignKey {
             field: of,
             on_delete: KeyAction::NoAction,
             on_update: KeyAction::NoAction,
+            defaults: Vec::new(),
         };
         let action = |value: &[u8]| {
             let why = || "foreign key: unknown action".to_owned();
@@ -109,8 +117,14 @@ impl ForeignKey {
                 ("field", _) => key.pairs = read_fields(value, of)?,
                 ("on_delete", _) => key.on_delete = action(value)?,
                 ("on_update", _) => key.on_update = action(value)?,
+                ("default", Some(Value::Array(_))) => {
+                    key.defaults = Fields::of(value).map(Box::from).collect();
+                }
                 _ => return Err(FORM.to_owned()),
             }
+        }
+        if !key.defaults.is_empty() && key.defaults.len() != key.pairs.len() {
+            return Err("foreign key: default must have a value for each field".to_owned());
         }
         if key.pairs.is_empty() { Err(FORM.to_owned()) } else { Ok(key) }
     }
@@ -128,6 +142,17 @@ impl ForeignKey {
     /// What it does when a tuple that is named leaves, or is replaced.
     pub(crate) fn action(&self, is_replaced: bool) -> KeyAction {
         if is_replaced { self.on_update } else { self.on_delete }
+    }
+
+    /// What happens to tuples that name one which is deleted.
+    pub fn on_delete(&self) -> KeyAction {
+        self.on_delete
+    }
+
+    /// What [`KeyAction::SetDefault`] sets in so many fields.
+    pub(crate) fn defaults(&self, fields: usize) -> Vec<&[u8]> {
+        let given = self.defaults.iter().map(|value| &**value);
+        given.chain(std::iter::repeat(&[0xc0][..])).take(fields).collect()
     }
 
     /// The number of the space whose tuples it names, for a key of the space `own`.

@@ -32,6 +32,14 @@ struct Left<'s> {
     values: Vec<&'s [u8]>,
 }
 
+/// What a key whose action is `restrict` says, which Tarantool has not.
+const RESTRICTED: &str = "tuple is referenced, and deletions are restricted";
+
+/// Whether an error is that of a deleted tuple that a key names whose action is `restrict`.
+pub fn is_restricted(error: &BoxError) -> bool {
+    error.message.ends_with(RESTRICTED)
+}
+
 /// What a foreign key's action does to one tuple.
 pub struct Following {
     /// Its primary key.
@@ -128,7 +136,8 @@ impl ForeignKey {
                 .zip(values)
                 .all(|(local, foreign)| compare::values(local, foreign).is_eq());
         if names_itself || naming.any(|found| !is_new(found)) {
-            return Err(self.broken("tuple is referenced"));
+            let restricts = written.new.is_none() && self.on_delete() == KeyAction::Restrict;
+            return Err(self.broken(if restricts { RESTRICTED } else { "tuple is referenced" }));
         }
         Ok(Some(exactly(index, left.key)))
     }
@@ -157,6 +166,9 @@ impl ForeignKey {
             (Some(new), KeyAction::Cascade) => {
                 let foreign = self.foreign_fields(parent.def()).unwrap_or_default();
                 Some(assignments(&left.local, &values_of(new.bytes(), &foreign)))
+            }
+            (_, KeyAction::SetDefault) => {
+                Some(assignments(&left.local, &self.defaults(left.local.len())))
             }
             _ => Some(assignments(&left.local, &vec![&NIL[..]; left.local.len()])),
         };

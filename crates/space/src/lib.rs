@@ -52,11 +52,13 @@ mod tests;
 
 pub use bound_fields::BoundFields;
 pub use collation::{Collation, Unicode};
+pub use compare::values as compare_values;
+pub use decimal::Decimal;
 pub use definition::{IndexDef, IndexKind, SpaceDef, check_identifier};
 pub use error::{BoxError, ErrorCode};
-pub use field_type::FieldType;
-pub use foreign_key::ForeignKey;
-pub use foreign_key_check::Following;
+pub use field_type::{FieldType, extension};
+pub use foreign_key::{ForeignKey, KeyAction};
+pub use foreign_key_check::{Following, is_restricted};
 pub use format::{Field, Format, Rules};
 pub use format_check::{FormatCheck, Live};
 pub use functional::{
@@ -74,7 +76,7 @@ pub use select::{Counting, Selected, Selection};
 pub use sequence::{Asked, SequenceDef, SpaceSequence, sequence_data, sequence_value};
 pub use space::Space;
 pub use statement::{OwnedStatement, Statement, Written};
-pub use text::{extension_text, number_text, of as value_text};
+pub use text::{extension_text, number_text, of as value_text, whole as whole_text};
 pub use tuple::Tuple;
 pub use tuple_check::TupleCheck;
 pub use update::update_tuple;

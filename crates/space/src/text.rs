@@ -20,7 +20,7 @@ pub fn of(bytes: &[u8]) -> String {
 }
 
 /// The text of one value, however long.
-pub(crate) fn whole(bytes: &[u8]) -> String {
+pub fn whole(bytes: &[u8]) -> String {
     up_to(bytes, WHOLE)
 }
 

@@ -5,7 +5,7 @@ use crate::convert::{text_of, to_numeric};
 use crate::error::{self, Error};
 use crate::operators::{arithmetic, integer, order};
 use crate::value::Value;
-use ladon_space::FieldType;
+use ladon_space::{Decimal, FieldType};
 use std::cmp::Ordering;
 
 /// Which aggregate.
@@ -116,7 +116,13 @@ impl State {
         self.sum += match number {
             Value::Int(number) => number as f64,
             Value::Double(number) => number,
-            _ => 0.0,
+            ref number => {
+                let Some(decimal) = number.decimal() else { return Ok(()) };
+                if self.of != Aggregate::Total {
+                    return self.add_decimal(decimal);
+                }
+                decimal.to_double()
+            }
         };
         if self.of != Aggregate::Sum {
             return Ok(());
@@ -128,10 +134,32 @@ impl State {
         Ok(())
     }
 
+    /// Adds a decimal to the exact part of a sum; what else is averaged is in `sum`.
+    fn add_decimal(&mut self, decimal: Decimal) -> Result<(), Error> {
+        let number = Value::of_decimal(decimal);
+        self.value = match &self.value {
+            Value::Null => number,
+            sum => arithmetic(Binary::Add, sum, &number)?,
+        };
+        Ok(())
+    }
+
+    /// The average, if decimals are among the values.
+    fn decimal_average(&self) -> Value {
+        let sum = match self.sum.fract() == 0.0 && self.sum.abs() < 2f64.powi(53) {
+            true => Value::Int(self.sum as i128),
+            false => Value::Double(self.sum),
+        };
+        let all = arithmetic(Binary::Add, &self.value, &sum);
+        all.and_then(|all| arithmetic(Binary::Divide, &all, &Value::Int(self.count)))
+            .unwrap_or(Value::Null)
+    }
+
     pub(crate) fn result(self) -> Value {
         match self.of {
             Aggregate::Count => Value::Int(self.count),
             Aggregate::Total => Value::Double(self.sum),
+            Aggregate::Average if !self.value.is_null() => self.decimal_average(),
             Aggregate::Average if self.count > 0 => Value::Double(self.sum / self.count as f64),
             Aggregate::GroupConcat if self.count > 0 => Value::Str(self.text.into()),
             _ => self.value,

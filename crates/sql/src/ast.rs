@@ -263,6 +263,7 @@ pub(crate) enum ForeignAction {
     Restrict,
     Cascade,
     SetNull,
+    SetDefault,
 }
 
 impl ForeignAction {
@@ -273,6 +274,7 @@ impl ForeignAction {
             ForeignAction::Restrict => "restrict",
             ForeignAction::Cascade => "cascade",
             ForeignAction::SetNull => "set_null",
+            ForeignAction::SetDefault => "set_default",
         }
     }
 }

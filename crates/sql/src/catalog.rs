@@ -175,6 +175,57 @@ fn texts(map: &[u8]) -> Vec<Trigger> {
     triggers
 }
 
+/// A foreign key as the option of a space has it.
+pub(crate) struct ForeignKeyOption {
+    /// The space whose rows it names; 0 is its own.
+    pub(crate) space: u32,
+    pub(crate) on_delete: String,
+    pub(crate) on_update: String,
+    /// The numbers of its fields and of those that they name.
+    pub(crate) fields: Vec<(usize, usize)>,
+}
+
+/// The foreign keys that a space's tuple of `_space` has; of those that name fields by their names,
+/// the keys alone.
+pub(crate) fn foreign_keys_of(definition: &[u8]) -> Vec<ForeignKeyOption> {
+    const OPTIONS: usize = 5;
+    let number = |value: &[u8]| msgpack::read_uint(&mut { value }).unwrap_or(0) as usize;
+    let text = |value: &[u8]| {
+        let text = msgpack::read_str(&mut { value }).unwrap_or_default();
+        String::from_utf8_lossy(text).into_owned()
+    };
+    let mut all = Vec::new();
+    let read = |definition: &[u8]| {
+        let none = || "no_action".to_owned();
+        let (on_delete, on_update) = (none(), none());
+        let mut key = ForeignKeyOption { space: 0, on_delete, on_update, fields: Vec::new() };
+        each_pair(definition, |name, value| match name {
+            b"space" => key.space = number(value) as u32,
+            b"on_delete" => key.on_delete = text(value),
+            b"on_update" => key.on_update = text(value),
+            b"field" => {
+                let mut rest = value;
+                let Ok(Packed::Map(count)) = msgpack::read(&mut rest) else { return };
+                for _ in 0..count {
+                    let pair = [(); 2].map(|()| msgpack::read_uint(&mut rest));
+                    let [Ok(local), Ok(foreign)] = pair else { return };
+                    key.fields.push((local as usize, foreign as usize));
+                }
+            }
+            _ => {}
+        });
+        key
+    };
+    if let Some(options) = ladon_space::fields::Fields::of(definition).nth(OPTIONS) {
+        each_pair(options, |name, value| {
+            if name == b"foreign_key" {
+                each_pair(value, |_, definition| all.push(read(definition)));
+            }
+        });
+    }
+    all
+}
+
 /// The pairs of a map whose keys are strings.
 fn each_pair<'a>(mut map: &'a [u8], mut visit: impl FnMut(&'a [u8], &'a [u8])) {
     let Ok(Packed::Map(count)) = msgpack::read(&mut map) else { return };
@@ -219,6 +270,12 @@ pub trait Catalog {
     /// # Errors
     /// If the name's space may not be seen.
     fn table(&mut self, name: &str) -> Result<Option<Arc<Table>>, Error>;
+
+    /// The table of a space. Whoever asks may read it, or gets an error.
+    ///
+    /// # Errors
+    /// If the space may not be seen.
+    fn table_of_space(&mut self, id: u32) -> Result<Option<Arc<Table>>, Error>;
 
     /// The name of the table or view that has the trigger with this name.
     ///

@@ -29,7 +29,7 @@ const PARTS: &[(&str, &str)] = &[
     ("`TRUNCATE TABLE`", ""),
     (
         "`CREATE TABLE`: `PRIMARY KEY`, `UNIQUE`, `NOT NULL`, `DEFAULT`, `COLLATE`, `AUTOINCREMENT`, `FOREIGN KEY`, `CHECK`",
-        "`CHECK` in a table with `COLLATE`; `SET DEFAULT` of foreign keys, and `INITIALLY DEFERRED` ones; the engine vinyl",
+        "`CHECK` in a table with `COLLATE`; foreign keys that are `INITIALLY DEFERRED`, and `SET DEFAULT` of defaults that are computed; the engine vinyl",
     ),
     ("`CREATE [UNIQUE] INDEX`, `CREATE VIEW`, `DROP TABLE`, `DROP INDEX`, `DROP VIEW`", ""),
     (
@@ -41,7 +41,10 @@ const PARTS: &[(&str, &str)] = &[
         "outside of streams; definitions in a transaction",
     ),
     ("`EXPLAIN QUERY PLAN`", "`EXPLAIN`"),
-    ("`PRAGMA table_info`, `index_list`, `index_info`", "other pragmas"),
+    (
+        "`PRAGMA table_info`, `index_list`, `index_info`, `foreign_key_list`, `collation_list`",
+        "`stats`",
+    ),
     (
         "`SET SESSION`: the settings of `_session_settings`",
         "what is set but `sql_full_metadata` and `sql_recursive_triggers` changes nothing",
@@ -70,8 +73,14 @@ const NOTES: &str = "
 ## Types
 
 `BOOLEAN`, `INTEGER` (of both signs, -2^63 to 2^64-1), `UNSIGNED`, `DOUBLE`, `NUMBER`, `STRING`, `TEXT`, `VARCHAR(n)`,
-`VARBINARY`, `SCALAR`. Columns of other types (decimal, uuid, datetime, array, map) are shown, compared for equality and
-stored as they are; they have no literals, casts or arithmetic.
+`VARBINARY`, `SCALAR`, and of 2.11 `DECIMAL` (`DEC`), `UUID`, `DATETIME`, `INTERVAL`, `ARRAY`, `MAP`, `ANY`.
+
+What 2.6 has not is as in 2.11: `CAST` to and from these types, `[1, 'a']`, `{'a': 1}`, `x[1]`, `UUID()`, `NOW()`,
+`DATE_PART`. Arithmetic with a decimal and an integer is exact, in 38 digits; with a double it is a double's. `1.5` is a
+`DOUBLE`, as in 2.6 (2.11: a `DECIMAL`); `CAST('1.5' AS DECIMAL)` is the decimal. A text is not converted to a `UUID`,
+`DATETIME` or `DECIMAL` but by `CAST`, and by a comparison with a number. Lists, maps and intervals have no order and are
+equal to nothing. Not there: arithmetic of dates and intervals, and `CAST` of maps to them. `:name` is a parameter, so what
+stands behind the colon of a map's key and is a name or a number needs a blank in front of it.
 
 ## How it differs
 
@@ -83,7 +92,7 @@ stored as they are; they have no literals, casts or arithmetic.
   empty tables.
 - **Foreign keys** are those of 2.11: options of the space, not tuples of `_fk_constraint`. Who
   names a row that leaves is found by an index over the key's columns; SQL makes one of the key's name if there is none. Their actions (`on_delete`,
-  `on_update`: `cascade`, `set_null`) are in the same option, hold for every writer, ask for no rights of their own, and
+  `on_update`: `cascade`, `set_null`, `set_default`) are in the same option, hold for every writer, ask for no rights of their own, and
   may change 10,000 rows in 30 levels because of one row.
 - **A row that breaks several constraints** is refused because of one: `CHECK` comes before unique keys, in Tarantool
   after them. What cannot be computed is an error where it is needed; which value comes first may differ.
@@ -91,7 +100,7 @@ stored as they are; they have no literals, casts or arithmetic.
   table with several unique keys; 2.6.0 leaves some of them alone, or counts others.
 - **`TYPEOF`** of what was computed is `boolean` for null, `integer` for whole numbers; Tarantool says `unsigned` after `ABS`.
 - **Checks** are the option `sql_checks` of the space, not tuples of `_ck_constraint`, and hold for every writer. What is
-  not the same each time (`RANDOM`, `ROW_COUNT`) and `COLLATE` are refused in them.
+  not the same each time (`NOW`, `RANDOM`, `ROW_COUNT`, `UUID`) and `COLLATE` are refused in them.
 - **Triggers** are the option `sql_triggers` of the space, not tuples of `_trigger`. Changes by SQL fire them, other
   requests do not, as in Tarantool. A statement that fires triggers runs row by row.
 - **Negative zero** (`-1 / 6`), whose remainders are wrong in 2.6.0, is 0.
@@ -109,8 +118,8 @@ stored as they are; they have no literals, casts or arithmetic.
 - **The count of `UPDATE OR REPLACE`** is that of the rows that were updated; Tarantool adds those that had to go.
 - **`EXISTS`** of a query with more than one row is true; Tarantool 2.6.0 refuses some of them.
 - **A parameter's type** in the metadata is that of its value wherever it stands; in Tarantool only where it stands first.
-- **Limits**: 64 MiB of rows, groups and hashes of a statement, 2,000 columns, 64 tables, 30 compounds, 65,000
-  parameters, a depth of 200 of an expression and of 100 of what is in parentheses.
+- **Limits**: 64 MiB of rows, groups and hashes of a statement, 16 MiB of a text or bytes, 2,000 columns, 64 tables,
+  5,000 queries with those of views as often as they are read, 30 compounds, 65,000 parameters, a depth of 200 of an expression and of 100 of what is in parentheses.
 - **Long statements** run on a thread of their own, over copies that share memory with the spaces, eight at a time; others
   are served meanwhile. A change that takes long is a transaction of its own, written in slices and shown at once: after a
   conflict it runs again, 20 times; after three, others who would write its spaces wait for it.

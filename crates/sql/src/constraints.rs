@@ -1,13 +1,17 @@
 //! CHECK and FOREIGN KEY: options of a space in its tuple of `_space`.
 
-use crate::ast::{CreateTable, ForeignAction, ForeignDef, KeyDef};
+use crate::ast::{CreateTable, Expr, ForeignAction, ForeignDef, KeyDef, Unary};
 use crate::catalog::Table;
 use crate::checks;
+use crate::convert::assign;
 use crate::definition::{
     Definition, Definitions, Named, Schema, existing, map_pairs, numbers, one, option_of, text,
     with_option,
 };
 use crate::error::{self, Error};
+use crate::operators::negate;
+use crate::parser::statement::expression;
+use crate::value::Value;
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
 use ladon_space::FieldType;
 use ladon_system_spaces::{INDEX, SPACE};
@@ -85,11 +89,7 @@ fn foreign_key(
     }
     let unknown =
         |column: &str| refused(&format!("unknown column {column} in foreign key definition"));
-    let actions = [("on_delete", key.on_delete), ("on_update", key.on_update)];
-    let actions = actions.into_iter().filter(|(_, action)| *action != ForeignAction::None);
-    write::str(options, name.as_bytes());
-    write::map(options, 2 + actions.clone().count() as u32);
-    actions.for_each(|(option, action)| text(options, option, action.name()));
+    begin_key(options, (name, key), fields)?;
     write::str(options, b"space");
     write::uint(options, parent.as_ref().map_or(0, |parent| parent.id).into());
     write::str(options, b"field");
@@ -118,6 +118,47 @@ fn foreign_key(
         write::uint(options, foreign_at as u64);
     }
     Ok(())
+}
+
+/// The name and the actions of a foreign key, whose map is to have two pairs more.
+fn begin_key(
+    options: &mut Vec<u8>,
+    (name, key): (&str, &ForeignDef),
+    fields: &[Named<'_>],
+) -> Result<(), Error> {
+    let actions = [("on_delete", key.on_delete), ("on_update", key.on_update)];
+    let sets_default = actions.iter().any(|(_, action)| *action == ForeignAction::SetDefault);
+    let actions = actions.into_iter().filter(|(_, action)| *action != ForeignAction::None);
+    write::str(options, name.as_bytes());
+    write::map(options, 2 + u32::from(sets_default) + actions.clone().count() as u32);
+    if sets_default {
+        write::str(options, b"default");
+        write::array(options, key.columns.len() as u32);
+        for column in &key.columns {
+            let field = fields.iter().find(|field| field.name == column);
+            // One that there is not is refused where all are looked at.
+            field.map_or(Ok(Value::Null), default_of)?.pack(options);
+        }
+    }
+    actions.for_each(|(option, action)| text(options, option, action.name()));
+    Ok(())
+}
+
+/// The value that SET DEFAULT sets in a column: null, if it has no default.
+///
+/// # Errors
+/// If its default is no literal, or not of its type.
+fn default_of(field: &Named<'_>) -> Result<Value, Error> {
+    let Some(text) = field.default else { return Ok(Value::Null) };
+    let value = match expression(text)? {
+        Expr::Literal(value) => value,
+        Expr::Unary(Unary::Minus, inner) => match *inner {
+            Expr::Literal(value) => negate(&value)?,
+            _ => return Err(error::unsupported("SET DEFAULT of a default that is computed")),
+        },
+        _ => return Err(error::unsupported("SET DEFAULT of a default that is computed")),
+    };
+    assign(value, field.kind)
 }
 
 /// Whether all values of a type are of another one as well.
@@ -231,7 +272,8 @@ pub(crate) fn named_fields(table: &Table) -> Vec<Named<'_>> {
         .iter()
         .map(|column| {
             let (kind, is_nullable, collation) = named(column);
-            Named { name: &column.name, kind, is_nullable, collation, default: None }
+            let default = column.default.as_deref();
+            Named { name: &column.name, kind, is_nullable, collation, default }
         })
         .collect()
 }

@@ -42,6 +42,7 @@ codes! {
     INT_LITERAL_MAX = 190;
     SQL_PARSER_LIMIT = 191;
     FUNC_WRONG_ARG_COUNT = 202;
+    SQL_PARSER_GENERIC_WITH_POS = 206;
 }
 
 pub(crate) fn make(code: ErrorCode, message: impl Into<String>) -> Error {
@@ -149,6 +150,16 @@ pub(crate) fn unrecognized(text: &[u8], start: usize, end: usize) -> Error {
     let message =
         format!("At line {line} at or near position {position}: unrecognized token '{token}'");
     make(SQL_UNKNOWN_TOKEN, message)
+}
+
+/// A trigger without FOR EACH ROW.
+pub(crate) fn for_each_statement(text: &[u8], at: usize) -> Error {
+    let (line, position) = place(text, at);
+    let message = format!(
+        "At line {line} at or near position {position}: FOR EACH STATEMENT triggers are not \
+         implemented, please supply FOR EACH ROW clause"
+    );
+    make(SQL_PARSER_GENERIC_WITH_POS, message)
 }
 
 pub(crate) fn near(text: &[u8], start: usize, end: usize) -> Error {

@@ -1,7 +1,8 @@
 //! EXPLAIN QUERY PLAN and PRAGMA.
 
+use crate::ast::Statement;
 use crate::bind::Binder;
-use crate::catalog::{Index, Table};
+use crate::catalog::{Index, Table, foreign_keys_of};
 use crate::error::{self, Error};
 use crate::parser::statement::PRAGMAS;
 use crate::prepared::{Kind, OutputColumn};
@@ -33,6 +34,19 @@ const INDEX_INFO: [(&str, &str); 6] = [
     ("desc", "integer"),
     ("coll", "text"),
     ("type", "text"),
+];
+
+const COLLATION_LIST: [(&str, &str); 2] = [("seq", "integer"), ("name", "text")];
+
+const FOREIGN_KEY_LIST: [(&str, &str); 8] = [
+    ("id", "integer"),
+    ("seq", "integer"),
+    ("table", "text"),
+    ("from", "text"),
+    ("to", "text"),
+    ("on_update", "text"),
+    ("on_delete", "text"),
+    ("match", "text"),
 ];
 
 /// Columns of these names and types.
@@ -176,12 +190,51 @@ pub(crate) fn pragma(
             });
             (found.unwrap_or_default(), &INDEX_INFO)
         }
+        "FOREIGN_KEY_LIST" => match table {
+            Some(table) => (foreign_key_list(binder, &table)?, &FOREIGN_KEY_LIST),
+            None => (Vec::new(), &FOREIGN_KEY_LIST),
+        },
+        "COLLATION_LIST" => {
+            let text = br#"SELECT "id", "name" FROM "_vcollation""#;
+            let Statement::Select(select) = crate::parser::parse(text)?.statement else {
+                return Err(error::no_pragma(name));
+            };
+            return Ok((Kind::Rows(binder.query(&select)?), columns(&COLLATION_LIST)));
+        }
         other if PRAGMAS.contains(&other) => {
             return Err(error::unsupported(&format!("PRAGMA {other}")));
         }
         other => return Err(error::no_pragma(other)),
     };
     Ok((Kind::Fixed(rows), columns(columns_of)))
+}
+
+/// As in 2.6, whose list has the action of a deletion where that of an update is named.
+fn foreign_key_list(binder: &mut Binder<'_>, table: &Table) -> Result<Vec<Vec<Value>>, Error> {
+    let mut rows = Vec::new();
+    for (at, key) in foreign_keys_of(&table.definition).into_iter().enumerate() {
+        let parent = match key.space {
+            0 => None,
+            id => binder.catalog.table_of_space(id)?,
+        };
+        let parent = parent.as_deref().unwrap_or(table);
+        let name = |table: &Table, field: usize| {
+            Value::text(table.columns.get(field).map_or("", |column| &column.name[..]))
+        };
+        for (seq, (local, foreign)) in key.fields.iter().enumerate() {
+            rows.push(vec![
+                integer(at),
+                integer(seq),
+                Value::text(&parent.name),
+                name(table, *local),
+                name(parent, *foreign),
+                Value::text(&key.on_delete),
+                Value::text(&key.on_update),
+                Value::text("NONE"),
+            ]);
+        }
+    }
+    Ok(rows)
 }
 
 fn table_info(table: &Table) -> Vec<Vec<Value>> {

@@ -1,16 +1,22 @@
 //! Scalar functions.
 
+use crate::budget::Budget;
 use crate::convert::text_of;
+use crate::decimals;
 use crate::error::{self, Error};
+use crate::extensions;
 use crate::operators::order;
 use crate::value::Value;
 use ladon_space::FieldType;
+use memchr::memmem;
+use std::collections::HashSet;
+use std::hash::Hash;
 
 /// A function: its place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Function(usize);
 
-type Run = fn(&[Value], &Around) -> Result<Value, Error>;
+type Run = fn(&[Value], &Around, &Budget) -> Result<Value, Error>;
 
 /// What a function knows beside its arguments.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +26,10 @@ pub(crate) struct Around {
     pub(crate) row_count: u64,
     /// A random number.
     pub(crate) random: u64,
+    /// Another one.
+    pub(crate) random_too: u64,
+    /// Milliseconds since 1970.
+    pub(crate) now_ms: u64,
 }
 
 struct Facts {
@@ -33,18 +43,22 @@ struct Facts {
 /// So many arguments that only the limit of columns counts.
 const MANY: usize = 2_000;
 /// Longest result of a function, in bytes.
-const BYTES_MAX: usize = 16 << 20;
+pub(crate) const BYTES_MAX: usize = 16 << 20;
 
 const fn facts(name: &'static str, count: (usize, usize), kind: FieldType, run: Run) -> Facts {
     Facts { name, least: count.0, most: count.1, kind, run }
 }
 
-const FUNCTIONS: [Facts; 30] = [
+const FUNCTIONS: [Facts; 36] = [
+    facts(ARRAY, (0, MANY), FieldType::Array, extensions::array),
+    facts(MAP, (0, 2 * MANY), FieldType::Map, extensions::map),
+    facts(ITEM, (2, 2), FieldType::Any, extensions::item),
     facts("ABS", (1, 1), FieldType::Number, abs),
     facts("CHAR", (0, MANY), FieldType::String, char_of),
     facts("CHARACTER_LENGTH", (1, 1), FieldType::Integer, length),
     facts("CHAR_LENGTH", (1, 1), FieldType::Integer, length),
     facts("COALESCE", (2, MANY), FieldType::Scalar, coalesce),
+    facts("DATE_PART", (2, 2), FieldType::Integer, extensions::date_part),
     facts("GREATEST", (2, MANY), FieldType::Scalar, greatest),
     facts("HEX", (1, 1), FieldType::String, hex),
     facts("IFNULL", (2, 2), FieldType::Integer, coalesce),
@@ -53,6 +67,7 @@ const FUNCTIONS: [Facts; 30] = [
     facts("LIKELIHOOD", (2, 2), FieldType::Boolean, first),
     facts("LIKELY", (1, 1), FieldType::Boolean, first),
     facts("LOWER", (1, 1), FieldType::String, lower),
+    facts("NOW", (0, 0), FieldType::Datetime, extensions::now),
     facts("NULLIF", (2, 2), FieldType::Scalar, nullif),
     facts("POSITION", (2, 2), FieldType::Integer, position),
     facts("PRINTF", (0, MANY), FieldType::String, crate::printf::printf),
@@ -69,12 +84,21 @@ const FUNCTIONS: [Facts; 30] = [
     facts("UNICODE", (1, 1), FieldType::String, unicode),
     facts("UNLIKELY", (1, 1), FieldType::Boolean, first),
     facts("UPPER", (1, 1), FieldType::String, upper),
+    facts("UUID", (0, 1), FieldType::Uuid, extensions::uuid),
     facts("ZEROBLOB", (1, 1), FieldType::Varbinary, zeroblob),
 ];
 
+/// What the parser makes of `[a, b]`, `{a: b}` and `a[b]`.
+pub(crate) const ARRAY: &str = "[]";
+pub(crate) const MAP: &str = "{}";
+pub(crate) const ITEM: &str = "a[b]";
+
 /// Names of all functions, for the documentation.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.iter().map(|facts| facts.name)
+    FUNCTIONS
+        .iter()
+        .map(|facts| facts.name)
+        .filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
 /// The function with this name, and the type of its result.
@@ -108,8 +132,18 @@ pub(crate) fn wrong_count(name: &str, least: usize, most: usize, count: usize) -
 }
 
 impl Function {
-    pub(crate) fn run(self, arguments: &[Value], around: &Around) -> Result<Value, Error> {
-        (FUNCTIONS[self.0].run)(arguments, around)
+    /// Its value. What it does takes time for each byte of its arguments, which is paid for before.
+    ///
+    /// # Errors
+    /// Those of the function and of the budget.
+    pub(crate) fn run(
+        self,
+        arguments: &[Value],
+        around: &Around,
+        budget: &Budget,
+    ) -> Result<Value, Error> {
+        budget.work(arguments.iter().map(Value::heap_bytes).sum())?;
+        (FUNCTIONS[self.0].run)(arguments, around, budget)
     }
 
     pub(crate) fn is(self, name: &str) -> bool {
@@ -128,7 +162,7 @@ fn limited(bytes: Vec<u8>) -> Result<Value, Error> {
     Ok(Value::Str(bytes.into()))
 }
 
-fn abs(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn abs(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     Ok(match &arguments[0] {
         Value::Int(number) => Value::Int(number.abs()),
         Value::Double(number) => Value::Double(number.abs()),
@@ -138,11 +172,14 @@ fn abs(arguments: &[Value], _: &Around) -> Result<Value, Error> {
             Some(Value::Double(number)) => Value::Double(number.abs()),
             _ => Value::Double(0.0),
         },
-        other => return Err(error::inconsistent("number", other.type_shown())),
+        other => match other.decimal() {
+            Some(number) => decimals::abs(number),
+            None => return Err(error::inconsistent("number", other.type_shown())),
+        },
     })
 }
 
-fn char_of(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn char_of(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     let of = |value: &Value| match value {
         Value::Int(code) => u32::try_from(*code).ok().and_then(char::from_u32),
         _ => Some('\0'),
@@ -151,15 +188,18 @@ fn char_of(arguments: &[Value], _: &Around) -> Result<Value, Error> {
     Ok(Value::text(&text))
 }
 
-fn length(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn length(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     Ok(match &arguments[0] {
         Value::Null => Value::Null,
-        Value::Bin(bytes) | Value::Raw(bytes) => Value::Int(bytes.len() as i128),
-        other => Value::Int(chars(other).len() as i128),
+        Value::Bin(bytes) => Value::Int(bytes.len() as i128),
+        Value::Raw(_) => {
+            return Err(error::inconsistent("text or varbinary", arguments[0].type_shown()));
+        }
+        other => Value::Int(String::from_utf8_lossy(&text_of(other)).chars().count() as i128),
     })
 }
 
-fn coalesce(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn coalesce(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     Ok(arguments.iter().find(|value| !value.is_null()).cloned().unwrap_or(Value::Null))
 }
 
@@ -177,23 +217,29 @@ fn extreme(arguments: &[Value], around: &Around, is_greatest: bool) -> Result<Va
     Ok(best.clone())
 }
 
-fn greatest(arguments: &[Value], around: &Around) -> Result<Value, Error> {
+fn greatest(arguments: &[Value], around: &Around, _: &Budget) -> Result<Value, Error> {
     extreme(arguments, around, true)
 }
 
-fn least(arguments: &[Value], around: &Around) -> Result<Value, Error> {
+fn least(arguments: &[Value], around: &Around, _: &Budget) -> Result<Value, Error> {
     extreme(arguments, around, false)
 }
 
-fn hex(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+/// Two digits of each byte.
+fn digits_of(bytes: &[u8]) -> Vec<u8> {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]);
+    halves.map(|half| DIGITS[usize::from(half)]).collect()
+}
+
+fn hex(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     if arguments[0].is_null() {
         return Ok(Value::text(""));
     }
-    let bytes = text_of(&arguments[0]);
-    limited(bytes.iter().flat_map(|byte| format!("{byte:02X}").into_bytes()).collect())
+    limited(digits_of(&text_of(&arguments[0])))
 }
 
-fn first(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn first(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     Ok(arguments[0].clone())
 }
 
@@ -205,20 +251,20 @@ fn cased(value: &Value, change: impl Fn(&str) -> String) -> Result<Value, Error>
     }
 }
 
-fn lower(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn lower(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     cased(&arguments[0], str::to_lowercase)
 }
 
-fn upper(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn upper(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     cased(&arguments[0], str::to_uppercase)
 }
 
-fn nullif(arguments: &[Value], around: &Around) -> Result<Value, Error> {
+fn nullif(arguments: &[Value], around: &Around, _: &Budget) -> Result<Value, Error> {
     let are_equal = order(&arguments[0], &arguments[1], around.collation).is_eq();
     Ok(if are_equal { Value::Null } else { arguments[0].clone() })
 }
 
-fn position(arguments: &[Value], around: &Around) -> Result<Value, Error> {
+fn position(arguments: &[Value], around: &Around, budget: &Budget) -> Result<Value, Error> {
     let (needle, haystack) = (&arguments[0], &arguments[1]);
     if needle.is_null() || haystack.is_null() {
         return Ok(Value::Null);
@@ -231,56 +277,69 @@ fn position(arguments: &[Value], around: &Around) -> Result<Value, Error> {
         return Err(error::inconsistent(needle.type_shown(), haystack.type_shown()));
     }
     let place = match (needle, haystack) {
-        (Value::Bin(needle), Value::Bin(haystack)) => find_part(needle, haystack, |a, b| a == b),
+        (Value::Bin(needle), Value::Bin(haystack)) => memmem::find(haystack, needle),
         _ => {
-            let (needle, haystack) = (chars(needle), chars(haystack));
-            let equal = crate::operators::strings(around.collation);
-            let text = |chars: &[char]| chars.iter().collect::<String>();
-            find_part(&needle, &haystack, |a, b| {
-                a == b
-                    || around.collation != 0
-                        && equal(text(a).as_bytes(), text(b).as_bytes()).is_eq()
-            })
+            let [needle, haystack] = [needle, haystack].map(text_of);
+            let needle = String::from_utf8_lossy(&needle);
+            let haystack = String::from_utf8_lossy(&haystack);
+            match around.collation {
+                0 => haystack.find(&*needle).map(|at| haystack[..at].chars().count()),
+                id => find_collated(&needle, &haystack, id, budget)?,
+            }
         }
     };
-    Ok(Value::Int(place as i128))
+    Ok(Value::Int(place.map_or(0, |place| place as i128 + 1)))
 }
 
-/// The place of a part, from 1 on; 0 if it is not there.
-fn find_part<T>(needle: &[T], haystack: &[T], equal: impl Fn(&[T], &[T]) -> bool) -> usize {
-    if needle.is_empty() {
-        return 1;
+/// The place of the first part, of as many characters, that is equal by a collation.
+fn find_collated(
+    needle: &str,
+    haystack: &str,
+    collation: u32,
+    budget: &Budget,
+) -> Result<Option<usize>, Error> {
+    /// Each comparison is a step at least.
+    const STEP_BYTES: usize = 64;
+    let equal = crate::operators::strings(collation);
+    let ends = haystack.char_indices().map(|(at, _)| at).chain([haystack.len()]);
+    let ends = ends.skip(needle.chars().count());
+    for (place, ((begin, _), end)) in haystack.char_indices().zip(ends).enumerate() {
+        budget.work(STEP_BYTES + end - begin + needle.len())?;
+        if equal(needle.as_bytes(), &haystack.as_bytes()[begin..end]).is_eq() {
+            return Ok(Some(place));
+        }
     }
-    haystack.windows(needle.len()).position(|part| equal(needle, part)).map_or(0, |at| at + 1)
+    Ok(needle.is_empty().then_some(0))
 }
 
-fn quote(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn quote(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     Ok(match &arguments[0] {
         Value::Null => Value::text("NULL"),
         Value::Str(text) => {
             let text = String::from_utf8_lossy(text).replace('\'', "''");
             return limited(format!("'{text}'").into_bytes());
         }
-        Value::Bin(bytes) | Value::Raw(bytes) => {
-            let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
-            return limited(format!("X'{digits}'").into_bytes());
+        Value::Bin(bytes) => {
+            return limited([b"X'", &digits_of(bytes)[..], b"'"].concat());
         }
         Value::Bool(_) | Value::Double(_) => Value::text(&arguments[0].shown()),
+        Value::Raw(bytes) => return limited(ladon_space::whole_text(bytes).into_bytes()),
         other => other.clone(),
     })
 }
 
-fn random(_: &[Value], around: &Around) -> Result<Value, Error> {
+fn random(_: &[Value], around: &Around, _: &Budget) -> Result<Value, Error> {
     Ok(Value::Int(i128::from(around.random.cast_signed())))
 }
 
-fn random_blob(arguments: &[Value], around: &Around) -> Result<Value, Error> {
+fn random_blob(arguments: &[Value], around: &Around, budget: &Budget) -> Result<Value, Error> {
     let Value::Int(length) = &arguments[0] else { return Ok(Value::Null) };
     let length = match usize::try_from(*length) {
         Err(_) | Ok(0) => return Ok(Value::Null),
         Ok(length) if length > BYTES_MAX => return Err(error::execute("string or blob too big")),
         Ok(length) => length,
     };
+    budget.work(length)?;
     let mut state = around.random | 1;
     let mut next = || {
         state ^= state << 13;
@@ -292,7 +351,7 @@ fn random_blob(arguments: &[Value], around: &Around) -> Result<Value, Error> {
 }
 
 /// A letter and three digits that names which sound alike have in common.
-fn soundex(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn soundex(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     const CODES: &[u8; 26] = b"01230120022455012623010202";
     let text = if arguments[0].is_null() { Vec::new() } else { text_of(&arguments[0]) };
     let code = |byte: u8| match byte.to_ascii_uppercase() {
@@ -320,7 +379,7 @@ fn soundex(arguments: &[Value], _: &Around) -> Result<Value, Error> {
     Ok(Value::Str(out.into()))
 }
 
-fn replace(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn replace(arguments: &[Value], _: &Around, budget: &Budget) -> Result<Value, Error> {
     if arguments.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
@@ -330,22 +389,20 @@ fn replace(arguments: &[Value], _: &Around) -> Result<Value, Error> {
     }
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
-    while at < text.len() {
-        if text[at..].starts_with(&from) {
-            out.extend_from_slice(&to);
-            at += from.len();
-        } else {
-            out.push(text[at]);
-            at += 1;
-        }
+    for found in memmem::find_iter(&text, &from) {
+        out.extend_from_slice(&text[at..found]);
+        out.extend_from_slice(&to);
+        at = found + from.len();
         if out.len() > BYTES_MAX {
             break;
         }
+        budget.work(to.len())?;
     }
+    out.extend_from_slice(&text[at..]);
     limited(out)
 }
 
-fn round(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn round(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     const DIGITS_MAX: i128 = 30;
     let digits = match arguments.get(1) {
         None => 0,
@@ -361,7 +418,10 @@ fn round(arguments: &[Value], _: &Around) -> Result<Value, Error> {
             Some(Value::Double(number)) => number,
             _ => 0.0,
         },
-        other => return Err(error::inconsistent("numeric", other.type_shown())),
+        other => match other.decimal() {
+            Some(number) => return Ok(decimals::round(number, digits as i32)),
+            None => return Err(error::inconsistent("numeric", other.type_shown())),
+        },
     };
     let is_whole = number.abs() >= 2f64.powi(52);
     if is_whole {
@@ -374,11 +434,11 @@ fn round(arguments: &[Value], _: &Around) -> Result<Value, Error> {
     Ok(Value::Double(text.parse().unwrap_or(number)))
 }
 
-fn row_count(_: &[Value], around: &Around) -> Result<Value, Error> {
+fn row_count(_: &[Value], around: &Around, _: &Budget) -> Result<Value, Error> {
     Ok(Value::Int(around.row_count.into()))
 }
 
-fn substr(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn substr(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     if arguments.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
@@ -414,7 +474,7 @@ fn part<T>(all: &[T], start: i128, length: i128) -> &[T] {
     &all[first..last]
 }
 
-fn trim(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn trim(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     const LEADING: i128 = 1;
     const TRAILING: i128 = 2;
     if arguments.iter().any(Value::is_null) {
@@ -435,8 +495,14 @@ fn trim(arguments: &[Value], _: &Around) -> Result<Value, Error> {
     Ok(Value::text(&part.iter().collect::<String>()))
 }
 
-fn trimmed<'a, T: PartialEq>(all: &'a [T], set: &[T], leading: bool, trailing: bool) -> &'a [T] {
+fn trimmed<'a, T: Copy + Eq + Hash>(
+    all: &'a [T],
+    set: &[T],
+    leading: bool,
+    trailing: bool,
+) -> &'a [T] {
     let mut part = all;
+    let set: HashSet<T> = set.iter().copied().collect();
     while leading && part.first().is_some_and(|it| set.contains(it)) {
         part = &part[1..];
     }
@@ -446,17 +512,12 @@ fn trimmed<'a, T: PartialEq>(all: &'a [T], set: &[T], leading: bool, trailing: b
     part
 }
 
-fn type_of(arguments: &[Value], _: &Around) -> Result<Value, Error> {
-    Ok(Value::text(match &arguments[0] {
-        Value::Null | Value::Bool(_) => "boolean",
-        Value::Int(_) => "integer",
-        Value::Double(_) => "double",
-        Value::Str(_) => "string",
-        Value::Bin(_) | Value::Raw(_) => "varbinary",
-    }))
+fn type_of(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
+    let kind = arguments[0].kind().unwrap_or(FieldType::Boolean);
+    Ok(Value::text(kind.name()))
 }
 
-fn unicode(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn unicode(arguments: &[Value], _: &Around, _: &Budget) -> Result<Value, Error> {
     if arguments[0].is_null() {
         return Ok(Value::Null);
     }
@@ -464,10 +525,13 @@ fn unicode(arguments: &[Value], _: &Around) -> Result<Value, Error> {
     Ok(first.unwrap_or(Value::Null))
 }
 
-fn zeroblob(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+fn zeroblob(arguments: &[Value], _: &Around, budget: &Budget) -> Result<Value, Error> {
     let Value::Int(length) = &arguments[0] else { return Ok(Value::Bin([][..].into())) };
     match usize::try_from(*length).unwrap_or(0) {
         length if length > BYTES_MAX => Err(error::execute("string or blob too big")),
-        length => Ok(Value::Bin(vec![0; length].into())),
+        length => {
+            budget.work(length)?;
+            Ok(Value::Bin(vec![0; length].into()))
+        }
     }
 }

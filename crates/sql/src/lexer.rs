@@ -33,9 +33,9 @@ pub(crate) struct Token {
 }
 
 /// The longest signs come first.
-const SIGNS: [&str; 24] = [
+const SIGNS: [&str; 28] = [
     "<<", ">>", "<=", ">=", "<>", "!=", "==", "||", "(", ")", ",", ";", "+", "-", "*", "/", "%",
-    "<", ">", "=", "&", "|", "~", ".",
+    "<", ">", "=", "&", "|", "~", ".", "[", "]", "{", "}",
 ];
 
 /// The tokens of a text; an end follows the last one.
@@ -110,7 +110,11 @@ fn next(text: &[u8], at: usize) -> Result<(Kind, usize), Error> {
         b'?' => Ok((Kind::Question, at + 1)),
         b':' | b'@' | b'$' | b'#' => {
             let end = word_end(text, at + 1);
-            if end > at + 1 { Ok((Kind::Named, end)) } else { bad(end) }
+            match rest[0] {
+                _ if end > at + 1 => Ok((Kind::Named, end)),
+                b':' => Ok((Kind::Sign, end)),
+                _ => bad(end),
+            }
         }
         byte if is_word(byte) => Ok((Kind::Word, word_end(text, at))),
         first => match SIGNS

@@ -2,10 +2,11 @@
 
 use crate::ast::Binary;
 use crate::convert::{to_integer, to_numeric};
+use crate::decimals;
 use crate::error::{self, Error};
 use crate::tree::Comparison;
 use crate::value::{INTEGER_MAX, INTEGER_MIN, Value};
-use ladon_space::Collation;
+use ladon_space::{Collation, FieldType};
 use std::cmp::Ordering;
 
 /// A result that is an integer.
@@ -24,7 +25,7 @@ fn double(value: &Value) -> f64 {
     match value {
         Value::Int(value) => *value as f64,
         Value::Double(value) => *value,
-        _ => 0.0,
+        other => other.decimal().map_or(0.0, ladon_space::Decimal::to_double),
     }
 }
 
@@ -43,6 +44,10 @@ pub(crate) fn arithmetic(op: Binary, a: &Value, b: &Value) -> Result<Value, Erro
     let a = to_numeric(a)?;
     if let (Value::Int(a), Value::Int(b)) = (&a, &b) {
         return of_integers(op, *a, *b);
+    }
+    // Of a decimal and an integer comes a decimal, of a decimal and a double a double.
+    if let (Some(a), Some(b)) = (decimals::of(&a), decimals::of(&b)) {
+        return decimals::arithmetic(op, a, b);
     }
     let (a, b) = (double(&a), double(&b));
     let result = match op {
@@ -107,7 +112,7 @@ pub(crate) fn negate(value: &Value) -> Result<Value, Error> {
     match to_numeric(value)? {
         Value::Int(value) => integer(-value).map(Value::Int),
         Value::Double(value) => Ok(Value::Double(-value)),
-        other => Ok(other),
+        other => Ok(other.decimal().map_or(other, decimals::negated)),
     }
 }
 
@@ -162,11 +167,12 @@ pub(crate) fn compare(a: &Value, b: &Value, how: Comparison) -> Result<Option<Or
                 id => strings(id)(a, b),
             }));
         }
-        (Bool(_), Bool(_)) | (Bin(_), Bin(_)) | (Raw(_), Raw(_)) => (a.clone(), b.clone()),
+        (Raw(_), _) | (_, Raw(_)) => return compare_raw(a, b, how).map(Some),
+        (Bool(_), Bool(_)) | (Bin(_), Bin(_)) => (a.clone(), b.clone()),
         (Bool(_), other) | (other, Bool(_)) => {
             return Err(error::mismatch(other.type_shown(), "boolean"));
         }
-        (Bin(_) | Raw(_), other) | (other, Bin(_) | Raw(_)) => {
+        (Bin(_), other) | (other, Bin(_)) => {
             return Err(error::mismatch(other.type_shown(), "varbinary"));
         }
         (Int(_) | Double(_) | Str(_), Int(_) | Double(_) | Str(_)) if how.is_numeric => {
@@ -178,6 +184,41 @@ pub(crate) fn compare(a: &Value, b: &Value, how: Comparison) -> Result<Option<Or
         return Ok(None);
     }
     Ok(Some(order(&a, &b, how.collation)))
+}
+
+/// How a decimal, a UUID or a date compares with another value.
+///
+/// # Errors
+/// If their types do not go together. Lists, maps and intervals have no order, as in 2.11.
+fn compare_raw(a: &Value, b: &Value, how: Comparison) -> Result<Ordering, Error> {
+    use FieldType::{Any, Array, Datetime, Interval, Map, Uuid};
+    for value in [a, b] {
+        if matches!(value.kind(), Some(Array | Map | Interval | Any)) {
+            return Err(error::mismatch(&value.shown(), "comparable type"));
+        }
+    }
+    for (one, other) in [(a, b), (b, a)] {
+        if let Some(kind @ (Uuid | Datetime)) = one.kind()
+            && other.kind() != Some(kind)
+        {
+            return Err(error::mismatch(&other.shown(), kind.name()));
+        }
+        if matches!(other, Value::Bool(_) | Value::Bin(_)) {
+            return Err(error::mismatch(&other.shown(), "number"));
+        }
+    }
+    if how.is_numeric {
+        return Ok(order(&to_numeric_or_own(a)?, &to_numeric_or_own(b)?, 0));
+    }
+    Ok(order(a, b, how.collation))
+}
+
+/// The number that a text is; of other values nothing changes.
+fn to_numeric_or_own(value: &Value) -> Result<Value, Error> {
+    match value {
+        Value::Str(_) => to_numeric(value),
+        other => Ok(other.clone()),
+    }
 }
 
 /// Whether an operator of comparison holds of an order.
@@ -194,12 +235,19 @@ pub(crate) fn holds(op: Binary, order: Ordering) -> bool {
 
 /// Whether a text matches a pattern of LIKE: `%` is anything, `_` one character.
 ///
-/// Time is bounded by the product of the lengths: only the last `%` is gone back to.
+/// Time is bounded by the product of the lengths: only the last `%` is gone back to. `pay` pays for
+/// so many steps, now and then.
+///
+/// # Errors
+/// Those of `pay`.
 pub(crate) fn like(
     pattern: &[char],
     text: &[char],
     (escape, collation): (Option<char>, u32),
-) -> bool {
+    pay: &mut dyn FnMut(usize) -> Result<(), Error>,
+) -> Result<bool, Error> {
+    const STEPS_AT_ONCE: usize = 4_096;
+    let mut steps = 0;
     let compare = strings(collation);
     let is_equal = |a: char, b: char| {
         let (mut first, mut second) = ([0; 4], [0; 4]);
@@ -210,6 +258,11 @@ pub(crate) fn like(
     // Behind the last `%`, and where in the text it has come to.
     let mut back: Option<(usize, usize)> = None;
     loop {
+        steps += 1;
+        if steps == STEPS_AT_ONCE {
+            pay(steps)?;
+            steps = 0;
+        }
         let step = match pattern.get(at) {
             Some(mark) if Some(*mark) == escape => match (pattern.get(at + 1), text.get(place)) {
                 (Some(wanted), Some(found)) if is_equal(*wanted, *found) => Some(2),
@@ -222,7 +275,7 @@ pub(crate) fn like(
             }
             Some('_') => text.get(place).map(|_| 1),
             Some(wanted) => text.get(place).filter(|found| is_equal(*wanted, **found)).map(|_| 1),
-            None if place == text.len() => return true,
+            None if place == text.len() => return Ok(true),
             None => None,
         };
         match (step, &mut back) {
@@ -234,7 +287,7 @@ pub(crate) fn like(
                 *from += 1;
                 (at, place) = (*behind, *from);
             }
-            (None, _) => return false,
+            (None, _) => return Ok(false),
         }
     }
 }
@@ -245,7 +298,7 @@ mod tests {
 
     fn is_like(pattern: &str, text: &str, escape: Option<char>) -> bool {
         let chars = |text: &str| text.chars().collect::<Vec<_>>();
-        like(&chars(pattern), &chars(text), (escape, 0))
+        like(&chars(pattern), &chars(text), (escape, 0), &mut |_| Ok(())).expect("it is paid for")
     }
 
     #[test]

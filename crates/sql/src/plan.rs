@@ -189,7 +189,7 @@ fn fits(part: &crate::catalog::IndexPart, how: Comparison) -> bool {
     let binary = |collation: u32| if collation == 3 { 0 } else { collation };
     match part.kind {
         FieldType::String => !how.is_numeric && binary(part.collation) == binary(how.collation),
-        FieldType::Varbinary | FieldType::Boolean | FieldType::Uuid => true,
+        FieldType::Varbinary | FieldType::Boolean | FieldType::Uuid | FieldType::Datetime => true,
         FieldType::Scalar | FieldType::Any => false,
         kind => is_numeric(kind),
     }

@@ -77,8 +77,19 @@ pub struct Session {
     pub row_count: u64,
     /// A random number.
     pub random: u64,
+    /// Another one.
+    pub random_too: u64,
+    /// Milliseconds since 1970.
+    pub now_ms: u64,
     /// A trigger that runs is not fired again.
     pub runs_triggers_once: bool,
+}
+
+impl Around {
+    pub(crate) fn of(session: Session) -> Around {
+        let Session { row_count, random, random_too, now_ms, .. } = session;
+        Around { collation: 0, row_count, random, random_too, now_ms }
+    }
 }
 
 /// A statement with its plan.
@@ -227,8 +238,7 @@ impl Prepared {
         session: Session,
         budget: &'r Budget,
     ) -> Run<'r> {
-        let Session { row_count, random, .. } = session;
-        let around = Around { collation: 0, row_count, random };
+        let around = Around::of(session);
         Run::new(spaces.clone(), parameters, around, budget, self.places)
     }
 

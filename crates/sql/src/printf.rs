@@ -1,5 +1,6 @@
 //! `PRINTF`.
 
+use crate::budget::Budget;
 use crate::convert::{text_of, to_numeric};
 use crate::error::{self, Error};
 use crate::functions::Around;
@@ -22,7 +23,7 @@ struct Spec {
 ///
 /// # Errors
 /// If a width is too large, or the conversion is none of these.
-pub(crate) fn printf(arguments: &[Value], _: &Around) -> Result<Value, Error> {
+pub(crate) fn printf(arguments: &[Value], _: &Around, budget: &Budget) -> Result<Value, Error> {
     let Some((format, rest)) = arguments.split_first().filter(|(format, _)| !format.is_null())
     else {
         return Ok(Value::Null);
@@ -49,6 +50,10 @@ pub(crate) fn printf(arguments: &[Value], _: &Around) -> Result<Value, Error> {
         }
         let value = rest.next().unwrap_or(&Value::Null);
         pad(&mut out, &spec, &one(*conversion, &spec, value)?);
+        if out.len() > crate::functions::BYTES_MAX {
+            return Err(error::execute("string or blob too big"));
+        }
+        budget.work(spec.width)?;
     }
     Ok(Value::text(&out))
 }

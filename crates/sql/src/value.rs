@@ -1,6 +1,7 @@
 //! Values as expressions see them.
 
 use ladon_msgpack::{self as msgpack, Value as Packed, write};
+use ladon_space::{Decimal, FieldType, extension};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub enum Value {
     Str(Arc<[u8]>),
     /// Bytes.
     Bin(Arc<[u8]>),
-    /// Anything else: its MessagePack.
+    /// Anything else, as a decimal, a UUID, a date, a list or a map: its MessagePack.
     Raw(Arc<[u8]>),
 }
 
@@ -71,6 +72,42 @@ impl Value {
         }
     }
 
+    /// The type; none of null.
+    pub fn kind(&self) -> Option<FieldType> {
+        Some(match self {
+            Value::Null => return None,
+            Value::Bool(_) => FieldType::Boolean,
+            Value::Int(_) => FieldType::Integer,
+            Value::Double(_) => FieldType::Double,
+            Value::Str(_) => FieldType::String,
+            Value::Bin(_) => FieldType::Varbinary,
+            Value::Raw(bytes) => raw_kind(bytes),
+        })
+    }
+
+    /// The decimal that it is.
+    pub(crate) fn decimal(&self) -> Option<Decimal> {
+        let Value::Raw(bytes) = self else { return None };
+        match msgpack::read(&mut { &bytes[..] }) {
+            Ok(Packed::Ext(extension::DECIMAL, payload)) => Decimal::unpack(payload),
+            _ => None,
+        }
+    }
+
+    /// A decimal.
+    pub(crate) fn of_decimal(decimal: Decimal) -> Value {
+        let mut bytes = Vec::with_capacity(24);
+        decimal.write(&mut bytes);
+        Value::Raw(bytes.into())
+    }
+
+    /// Its MessagePack.
+    fn packed(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.pack(&mut bytes);
+        bytes
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
@@ -92,7 +129,8 @@ impl Value {
             Value::Int(value) => value.to_string(),
             Value::Double(value) => double_text(*value),
             Value::Str(value) => String::from_utf8_lossy(value).into_owned(),
-            Value::Bin(_) | Value::Raw(_) => "varbinary".to_owned(),
+            Value::Bin(_) => "varbinary".to_owned(),
+            Value::Raw(bytes) => ladon_space::value_text(bytes),
         }
     }
 
@@ -105,7 +143,8 @@ impl Value {
             Value::Int(_) => "unsigned",
             Value::Double(_) => "real",
             Value::Str(_) => "text",
-            Value::Bin(_) | Value::Raw(_) => "varbinary",
+            Value::Bin(_) => "varbinary",
+            Value::Raw(bytes) => raw_kind(bytes).name(),
         }
     }
 
@@ -117,7 +156,15 @@ impl Value {
             Value::Int(_) | Value::Double(_) => 2,
             Value::Str(_) => 3,
             Value::Bin(_) => 4,
-            Value::Raw(_) => 5,
+            Value::Raw(bytes) => match raw_kind(bytes) {
+                FieldType::Decimal => 2,
+                FieldType::Uuid => 5,
+                FieldType::Datetime => 6,
+                FieldType::Interval => 7,
+                FieldType::Array => 8,
+                FieldType::Map => 9,
+                _ => 10,
+            },
         }
     }
 
@@ -134,9 +181,28 @@ impl Value {
             (Value::Int(a), Value::Double(b)) => integer_and_double(*a, *b),
             (Value::Double(a), Value::Int(b)) => integer_and_double(*b, *a).reverse(),
             (Value::Str(a), Value::Str(b)) => strings(a, b),
-            (Value::Bin(a), Value::Bin(b)) | (Value::Raw(a), Value::Raw(b)) => a.cmp(b),
-            _ => self.class().cmp(&other.class()),
+            (Value::Bin(a), Value::Bin(b)) => a.cmp(b),
+            _ => self.class().cmp(&other.class()).then_with(|| match (self, other) {
+                (Value::Raw(a), Value::Raw(b)) => ladon_space::compare_values(a, b),
+                (Value::Raw(_), _) | (_, Value::Raw(_)) => {
+                    ladon_space::compare_values(&self.packed(), &other.packed())
+                }
+                _ => Ordering::Equal,
+            }),
         }
+    }
+}
+
+/// The type of what has no variant of its own.
+fn raw_kind(bytes: &[u8]) -> FieldType {
+    match msgpack::read(&mut { bytes }) {
+        Ok(Packed::Array(_)) => FieldType::Array,
+        Ok(Packed::Map(_)) => FieldType::Map,
+        Ok(Packed::Ext(extension::DECIMAL, _)) => FieldType::Decimal,
+        Ok(Packed::Ext(extension::UUID, _)) => FieldType::Uuid,
+        Ok(Packed::Ext(extension::DATETIME, _)) => FieldType::Datetime,
+        Ok(Packed::Ext(extension::INTERVAL, _)) => FieldType::Interval,
+        _ => FieldType::Any,
     }
 }
 

@@ -116,7 +116,7 @@ impl Running<'_, '_> {
     }
 
     /// The worker may not have come to it yet.
-    fn end_overdue(&mut self) {
+    pub(crate) fn end_overdue(&mut self) {
         self.session.end_overdue(self.thread.now_ms, self.thread.scratch);
     }
 

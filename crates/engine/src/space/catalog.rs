@@ -380,6 +380,12 @@ impl Catalog {
         self.links.is_named_at_all(id)
     }
 
+    /// Whether foreign keys do something if one of its tuples is deleted: an action is not
+    /// `no_action`.
+    pub fn watches(&self, id: SpaceId) -> bool {
+        self.links.is_watched(id)
+    }
+
     /// The space and those that a write of it locks as well, in order, if there are foreign keys.
     #[inline]
     pub(crate) fn linked(&self, id: SpaceId) -> Option<&[SpaceId]> {

@@ -6,7 +6,7 @@
 //! child, so what that one locks is locked as well.
 
 use ladon_record::SpaceId;
-use ladon_space::{BoxError, ErrorCode, Following, Selected, Space, SpaceDef, Written};
+use ladon_space::{BoxError, ErrorCode, Following, KeyAction, Selected, Space, SpaceDef, Written};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which spaces are bound to one another.
@@ -16,6 +16,9 @@ pub(super) struct Links {
     parents: BTreeMap<SpaceId, BTreeSet<SpaceId>>,
     /// By space: those whose writes may write it, by the actions of its keys.
     masters: BTreeMap<SpaceId, BTreeSet<SpaceId>>,
+    /// By space: those whose tuples its keys do not let go without a word: the action of a deletion
+    /// is another one than `no_action`.
+    watched: BTreeMap<SpaceId, BTreeSet<SpaceId>>,
     /// By space: itself and all that a write of it locks as well, in order.
     linked: BTreeMap<SpaceId, Vec<SpaceId>>,
 }
@@ -28,10 +31,13 @@ impl Links {
             return;
         }
         self.masters.remove(&id);
+        self.watched.remove(&id);
         if !keys.is_empty() {
             self.parents.insert(id, keys.iter().map(|key| key.parent(id)).collect());
             let acting = keys.iter().filter(|key| key.acts()).map(|key| key.parent(id));
             self.masters.insert(id, acting.collect());
+            let watching = keys.iter().filter(|key| key.on_delete() != KeyAction::NoAction);
+            self.watched.insert(id, watching.map(|key| key.parent(id)).collect());
         }
         let mut linked: BTreeMap<SpaceId, BTreeSet<SpaceId>> = BTreeMap::new();
         for (child, parents) in &self.parents {
@@ -72,6 +78,11 @@ impl Links {
     /// Whether a foreign key names it, of its own tuples as well.
     pub(super) fn is_named_at_all(&self, id: SpaceId) -> bool {
         self.parents.values().any(|parents| parents.contains(&id))
+    }
+
+    /// Whether a foreign key does something if one of its tuples is deleted.
+    pub(super) fn is_watched(&self, id: SpaceId) -> bool {
+        self.watched.values().any(|parents| parents.contains(&id))
     }
 
     /// Whether the foreign key of another space names it.

@@ -359,6 +359,12 @@ impl Worker {
         self.bench.local.unchecked_rights_canary = true;
     }
 
+    /// Testing only: a statement of SQL loses the row at which a slice of it ends, which the
+    /// simulator must notice.
+    pub fn plant_lost_rows(&mut self) {
+        self.bench.local.lost_row_canary = true;
+    }
+
     /// Testing only: limits of commits on spaces.
     pub fn set_commit_limits(&mut self, limits: CommitLimits) {
         self.bench.scratch.commit_limits = Some(limits);

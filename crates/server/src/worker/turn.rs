@@ -94,6 +94,8 @@ pub enum Planted {
     UnpublishedSpare,
     /// The changes of a request of IPROTO are logged as two records.
     SplitCommit,
+    /// The record of a request of IPROTO that changes several tuples lacks the first change.
+    HalfStatement,
     /// Replies of IPROTO leave without waiting for what they depend on.
     EarlyPacket,
     /// A request of IPROTO does not wait for those that were set aside, also in its own stream.
@@ -139,13 +141,16 @@ impl Planted {
         record: Record<'_>,
         now_ms: u64,
     ) -> Lsn {
-        if self != Planted::SplitCommit {
+        if !matches!(self, Planted::SplitCommit | Planted::HalfStatement) {
             return appender.append_record(record, now_ms);
         }
         let changes = record.changes();
         let mut rest = Changes::new(&changes);
         rest.next();
         let rest = rest.rest();
+        if self == Planted::HalfStatement && !rest.is_empty() {
+            return appender.append_record(Record::Changes(rest), now_ms);
+        }
         let first = &changes[..changes.len() - rest.len()];
         let lsn = appender.append_record(Record::Changes(first), now_ms);
         if rest.is_empty() { lsn } else { appender.append_record(Record::Changes(rest), now_ms) }

@@ -88,6 +88,10 @@ counters! {
     accesses_denied,
     /// Grants and revocations of rights to spaces.
     rights_changed,
+    /// Statements of SQL on spaces.
+    sql_statements,
+    /// Slices of statements of SQL in transactions, but for the last of each.
+    sql_slices,
     /// Tables of HASH indexes that crashes found to be split, by their numbers of tuples.
     hashes_divided,
 }

@@ -352,7 +352,7 @@ mod tests {
 
     fn put(call: Call, id: u64, group: u64) -> Statement {
         let row = Row { id: 0, group, text: Vec::new() };
-        Statement { call, id: Some(id), row, by_group: false, operations: Vec::new() }
+        Statement { call, id: Some(id), row, by_group: false, operations: Vec::new(), sql_rows: 0 }
     }
 
     #[test]

@@ -213,12 +213,10 @@ pub(crate) fn grant(out: &mut Vec<u8>, (user, kind, object): (u32, &str, u32), r
     write::uint(out, rights.into());
 }
 
-/// Appends a format: one that demands a text, or nothing.
-fn format(out: &mut Vec<u8>, is_strict: bool) {
-    if !is_strict {
-        return write::array(out, 0);
-    }
-    let fields = [("id", "unsigned"), ("group", "unsigned"), ("text", "string")];
+/// Appends a format: one that demands a text, or nothing but what there is anyhow.
+pub(crate) fn format(out: &mut Vec<u8>, is_strict: bool) {
+    let text = if is_strict { "string" } else { "any" };
+    let fields = [("id", "unsigned"), ("group", "unsigned"), ("text", text)];
     write::array(out, fields.len() as u32);
     for (name, field_type) in fields {
         write::map(out, 2);

@@ -19,7 +19,7 @@ use crate::spaces::definition::Definition;
 use crate::spaces::request::{Call, IteratorType, Key, Request, Selection, Statement, Who};
 use crate::spaces::transaction::{Done, Step, Transaction};
 use ladon_iproto::client;
-use ladon_msgpack::read_uint;
+use ladon_msgpack::{Value, read_array, read_uint};
 use ladon_record::Gate;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -31,6 +31,8 @@ pub(crate) enum Reply {
     Done,
     Rows(Rows),
     Count(u64),
+    /// Of SQL: rows that were changed, and the numbers that the sequence gave.
+    Changed(u64, Vec<u64>),
     /// Data that no request on these spaces gives: a definition.
     Other,
     Error(u32),
@@ -41,6 +43,9 @@ impl Reply {
         use crate::spaces::contents::Row;
         if let Some(code) = reply.error_code() {
             return Reply::Error(code);
+        }
+        if let Some(info) = reply.sql_info {
+            return Reply::of_sql(info).unwrap_or(Reply::Other);
         }
         if reply.data.is_none() {
             return Reply::Done;
@@ -53,6 +58,23 @@ impl Reply {
         }
         let rows: Option<Rows> = tuples.iter().map(|it| Row::read(it).map(Rc::new)).collect();
         rows.map_or(Reply::Other, Reply::Rows)
+    }
+
+    /// Of `{0: COUNT, 1: [IDS]}`.
+    fn of_sql(mut info: &[u8]) -> Option<Reply> {
+        let Value::Map(pairs) = ladon_msgpack::read(&mut info).ok()? else { return None };
+        let (mut count, mut ids) = (0, Vec::new());
+        for _ in 0..pairs {
+            match read_uint(&mut info).ok()? {
+                0 => count = read_uint(&mut info).ok()?,
+                _ => {
+                    for _ in 0..read_array(&mut info).ok()? {
+                        ids.push(read_uint(&mut info).ok()?);
+                    }
+                }
+            }
+        }
+        Some(Reply::Changed(count, ids))
     }
 
     fn of_rows(rows: Result<Rows, u32>) -> Reply {
@@ -159,6 +181,8 @@ pub(crate) struct Counted {
     pub(crate) overtakings: u64,
     pub(crate) denied: u64,
     pub(crate) granted: u64,
+    pub(crate) sql: u64,
+    pub(crate) sql_slices: u64,
 }
 
 /// What a request has to answer.
@@ -244,8 +268,7 @@ impl Journal {
                 Some(Expected::This(Reply::Count(count)))
             }
             Request::Write(space, statement) => {
-                let shown = self.write_alone(*space, statement);
-                Some(Expected::This(Reply::of_statement(&shown)))
+                Some(Expected::This(self.write_outside(*space, statement)))
             }
         };
         let made = match (expected, made) {
@@ -303,6 +326,18 @@ impl Journal {
                     false => Err(format!("{}: it goes on after a conflict", operation.show())),
                 }
             }
+            // A slice of a statement of SQL; the transaction has copied the space already.
+            (Request::Write(space, statement), Some(_)) if statement.sql_rows > 0 => {
+                let space = *space;
+                let mut transaction = self.open.remove(&key).expect("it was just there");
+                let is_touched = transaction.touch_for(space, self);
+                self.open.insert(key, transaction);
+                self.counted.sql_slices += 1;
+                match is_touched {
+                    true => Ok(()),
+                    false => Err(format!("{at}: it goes on after a conflict")),
+                }
+            }
             // It waits for a commit or a definition.
             (Request::Write(..), None) => {
                 self.counted.waits_for_commits += 1;
@@ -334,6 +369,20 @@ impl Journal {
         let Reply::Error(code) = made else { return false };
         let writes = matches!(request, Request::Write(..) | Request::Define(_) | Request::Commit);
         self.may_refuse && writes && matches!(*code, code::WAL_IO | code::MEMORY_ISSUE)
+    }
+
+    /// The reply to a write outside of transactions.
+    fn write_outside(&mut self, space: usize, statement: &Statement) -> Reply {
+        if statement.sql_rows == 0 {
+            return Reply::of_statement(&self.write_alone(space, statement));
+        }
+        self.counted.sql += 1;
+        let mut next = self.now().clone();
+        let reply = run_sql(&mut next, space, statement);
+        if next != *self.now() && !matches!(reply, Reply::Error(_)) {
+            self.change(|now| *now = next);
+        }
+        reply
     }
 
     /// A statement outside of transactions.
@@ -445,6 +494,9 @@ impl Journal {
             return Reply::Error(code::ACCESS_DENIED);
         }
         let (done, reply) = match request {
+            Request::Write(_, statement) if statement.sql_rows > 0 => {
+                return self.step_of_sql(transaction, (at, space), statement);
+            }
             Request::Write(_, statement) => {
                 let mut statement = statement.clone();
                 let mut next = self.now().clone();
@@ -493,6 +545,41 @@ impl Journal {
         };
         transaction.steps.push(Step { operation: at, space, done });
         reply
+    }
+
+    /// A statement of SQL in a transaction: rows that are put, or one that is looked for first.
+    fn step_of_sql(
+        &mut self,
+        transaction: &mut Transaction,
+        (operation, space): (usize, usize),
+        statement: &Statement,
+    ) -> Reply {
+        self.counted.sql += 1;
+        if matches!(statement.call, Call::Update | Call::Delete) {
+            // Any change of the space may be one of what it has looked at.
+            let touched = transaction.touched[space].as_ref().expect("it was just touched");
+            let done = Done::Counted(touched.table.rows.len() as u64);
+            transaction.steps.push(Step { operation, space, done });
+        }
+        let (mut count, mut ids) = (0, Vec::new());
+        for mut row in statement.rows() {
+            let takes_number = row.id.is_none();
+            let mut next = self.now().clone();
+            next.number(space, &mut row);
+            if next != *self.now() {
+                // The number is used, whatever becomes of the transaction.
+                self.change(|now| *now = next);
+            }
+            let done = transaction.run(space, &row);
+            let changed = done.as_ref().map(|change| changed_by(&row, change)).map_err(|it| *it);
+            ids.extend(row.id.filter(|_| takes_number));
+            transaction.steps.push(Step { operation, space, done: Done::Wrote(row, done) });
+            match changed {
+                Ok(more) => count += more,
+                Err(code) => return Reply::Error(code),
+            }
+        }
+        Reply::Changed(count, ids)
     }
 
     /// The operation's reply has come.
@@ -568,11 +655,39 @@ fn looked_up(space: usize, done: &Result<Change, u32>) -> Option<(usize, Selecti
     Some((of, Selection { index: 1, iterator, key, offset: 0, limit: u32::MAX }))
 }
 
+/// Rows that SQL counts for one that was written.
+fn changed_by(statement: &Statement, change: &Change) -> u64 {
+    let [old, new] = [&change.old, &change.new].map(|row| u64::from(row.is_some()));
+    match statement.call {
+        Call::Delete => old,
+        Call::Update => new,
+        _ => old + new,
+    }
+}
+
+/// Runs a statement of SQL; of one that fails, nothing is to be kept.
+fn run_sql(state: &mut State, space: usize, statement: &Statement) -> Reply {
+    let (mut count, mut ids) = (0, Vec::new());
+    for mut row in statement.rows() {
+        let takes_number = row.id.is_none();
+        state.number(space, &mut row);
+        ids.extend(row.id.filter(|_| takes_number));
+        match run(&mut state.tables, space, &row) {
+            Ok(change) => count += changed_by(&row, &change),
+            Err(code) => return Reply::Error(code),
+        }
+    }
+    Reply::Changed(count, ids)
+}
+
 /// What a request outside of transactions shows of these contents, if it shows something.
 fn shown_alone(request: &Request, state: &State) -> Option<Reply> {
     Some(match request {
         Request::Select(space, selection) => Reply::of_rows(state.tables[*space].select(selection)),
         Request::Count(space) => Reply::Count(state.tables[*space].rows.len() as u64),
+        Request::Write(space, statement) if statement.sql_rows > 0 => {
+            run_sql(&mut state.clone(), *space, statement)
+        }
         // It has changed nothing, and so has it now.
         Request::Write(space, statement) => {
             let mut statement = statement.clone();
@@ -655,5 +770,7 @@ impl Counted {
         report.requests_overtaken += self.overtakings;
         report.accesses_denied += self.denied;
         report.rights_changed += self.granted;
+        report.sql_statements += self.sql;
+        report.sql_slices += self.sql_slices;
     }
 }

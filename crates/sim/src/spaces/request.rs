@@ -5,8 +5,8 @@ use crate::spaces::contents::{HASHED, NAMING, NUMBERED, PLAIN, Row, SPACES, USER
 use crate::spaces::definition::Definition;
 use ladon_iproto::client::write_request;
 use ladon_iproto::request::{
-    Begin, Call as Procedure, Delete, IndexRef, Put, Request as Packet, Select, SpaceRef, Update,
-    Upsert,
+    Begin, Call as Procedure, Delete, Execute, IndexRef, Put, Request as Packet, Select, SpaceRef,
+    Statement as Text, Update, Upsert,
 };
 use ladon_msgpack::write;
 use ladon_testkit::Random;
@@ -20,6 +20,8 @@ const GROUPS: u64 = 12;
 const BOUND: u64 = 3;
 /// New tuples of a crowded space.
 const CROWD_IDS: u64 = 1_000;
+/// Rows of a statement of SQL: more than a slice of it has.
+const SQL_ROWS: u64 = 40;
 /// What is selected at most where the order does not matter.
 const ALL: u32 = u32::MAX;
 
@@ -55,6 +57,8 @@ pub(crate) struct Statement {
     /// The key is the row's group, in the index of groups.
     pub(crate) by_group: bool,
     pub(crate) operations: Vec<Operation>,
+    /// Rows that it puts as a statement of SQL, with ids one after the other; 0 of none.
+    pub(crate) sql_rows: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +96,7 @@ pub(crate) enum Key {
 }
 
 /// What a seed's clients do besides the usual.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Habits {
     /// They change formats and primary indexes, and leave out texts.
     pub(crate) redefine: Option<Redefine>,
@@ -102,6 +106,8 @@ pub(crate) struct Habits {
     pub(crate) binds: bool,
     /// Some of them are users of whom an admin changes the rights.
     pub(crate) users: bool,
+    /// Some of what they write is a statement of SQL.
+    pub(crate) sql: bool,
 }
 
 /// The user that a client is.
@@ -181,7 +187,14 @@ fn statement(random: &mut Random, value: &str, habits: Habits) -> Request {
     let by_group =
         space == PLAIN && matches!(call, Call::Update | Call::Delete) && random.chance(1, 3);
     let id = (!takes_number).then_some(id);
-    Request::Write(space, Statement { call, id, row, by_group, operations })
+    let mut statement = Statement { call, id, row, by_group, operations, sql_rows: 0 };
+    if habits.sql && random.chance(1, 3) && statement.is_for_sql(space, habits) {
+        statement.sql_rows = 1;
+        if (space, call) == (HASHED, Call::Replace) && random.chance(1, 2) {
+            statement.sql_rows += random.below(SQL_ROWS);
+        }
+    }
+    Request::Write(space, statement)
 }
 
 fn selection(random: &mut Random, habits: Habits) -> Request {
@@ -290,7 +303,89 @@ impl Key {
 }
 
 impl Statement {
+    /// Whether SQL means the same by it: its primary key is the id, its REPLACE takes away no row
+    /// that has one of its keys of another index, and no null is where none may be.
+    fn is_for_sql(&self, space: usize, habits: Habits) -> bool {
+        let has_text = |text: &[u8]| !text.is_empty();
+        let sets_text = self.operations.iter().all(|operation| match operation {
+            Operation::SetText(text) => has_text(text),
+            Operation::AddToGroup(_) => true,
+        });
+        match self.call {
+            Call::Insert => has_text(&self.row.text),
+            Call::Replace => space != PLAIN && has_text(&self.row.text),
+            Call::Update => habits.redefine.is_none() && !self.by_group && sets_text,
+            Call::Delete => habits.redefine.is_none() && !self.by_group,
+            Call::Upsert => false,
+        }
+    }
+
+    /// The rows that it puts, each a statement of its own.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Statement> {
+        (0..self.sql_rows.max(1)).map(|at| Statement {
+            id: self.id.map(|id| id + at),
+            sql_rows: self.sql_rows.min(1),
+            ..self.clone()
+        })
+    }
+
+    /// Its text and parameters in SQL.
+    fn sql(&self, space: usize) -> (String, Vec<u8>) {
+        let name = NAMES[space];
+        let mut values: Vec<Vec<u8>> = Vec::new();
+        let mut value = |write: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = Vec::new();
+            write(&mut bytes);
+            values.push(bytes);
+        };
+        let text = match self.call {
+            Call::Update => {
+                let mut sets = Vec::new();
+                for operation in &self.operations {
+                    match operation {
+                        Operation::AddToGroup(more) => {
+                            sets.push(r#""group" = "group" + ?"#);
+                            value(&|out| write::uint(out, *more));
+                        }
+                        Operation::SetText(text) => {
+                            sets.push(r#""text" = ?"#);
+                            value(&|out| write::str(out, text));
+                        }
+                    }
+                }
+                value(&|out| write::uint(out, self.id.unwrap_or(0)));
+                format!(r#"UPDATE "{name}" SET {} WHERE "id" = ?"#, sets.join(", "))
+            }
+            Call::Delete => {
+                value(&|out| write::uint(out, self.id.unwrap_or(0)));
+                format!(r#"DELETE FROM "{name}" WHERE "id" = ?"#)
+            }
+            call => {
+                for row in self.rows() {
+                    value(&|out| match row.id {
+                        Some(id) => write::uint(out, id),
+                        None => write::nil(out),
+                    });
+                    value(&|out| write::uint(out, row.row.group));
+                    value(&|out| write::str(out, &row.row.text));
+                }
+                let rows = vec!["(?, ?, ?)"; self.sql_rows as usize].join(", ");
+                let how = if call == Call::Replace { "REPLACE" } else { "INSERT" };
+                format!(r#"{how} INTO "{name}" VALUES {rows}"#)
+            }
+        };
+        let mut bind = Vec::new();
+        write::array(&mut bind, values.len() as u32);
+        values.iter().for_each(|value| bind.extend_from_slice(value));
+        (text, bind)
+    }
+
     fn send(&self, space: usize, mut send: impl FnMut(Packet<'_>)) {
+        if self.sql_rows > 0 {
+            let (text, bind) = self.sql(space);
+            let statement = Text::Text(text.as_bytes());
+            return send(Packet::Execute(Execute { statement, bind: Some(&bind) }));
+        }
         let mut tuple = Vec::new();
         self.row.write(self.id, &mut tuple);
         let key = Key::Number(if self.by_group { self.row.group } else { self.id.unwrap_or(0) });

@@ -4,7 +4,7 @@ use crate::node::SimNode;
 use crate::spaces::contents::{
     HASHED, NAMING, NUMBERED, PLAIN, Primary, Row, SPACES, State, Table, USERS,
 };
-use crate::spaces::definition::{ALL_RIGHTS, grant, grant_key};
+use crate::spaces::definition::{ALL_RIGHTS, format, grant, grant_key};
 use crate::spaces::request::{Habits, Who, index, space};
 use ladon_engine::{Keyspace, Scratch};
 use ladon_iproto::auth::{Credentials, StoredPassword, scramble};
@@ -14,7 +14,7 @@ use ladon_iproto::request::{Auth, Put, Request, SpaceRef};
 use ladon_iproto::{Progress, frame};
 use ladon_msgpack::{read_array, read_uint, write};
 use ladon_net::ConnId;
-use ladon_space::{Index, IndexKind, Space, Written};
+use ladon_space::{FieldType, Index, IndexKind, Space, Written};
 use ladon_system_spaces as system;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -153,7 +153,7 @@ fn definitions(binds: bool) -> Vec<(u32, Vec<u8>)> {
     for at in (0..SPACES.len()).filter(is_there) {
         let mut tuple = Vec::new();
         space(&mut tuple, at);
-        write::array(&mut tuple, 0);
+        format(&mut tuple, false);
         definitions.push((system::SPACE, tuple));
     }
     let indexes = [
@@ -304,7 +304,7 @@ fn table(space: &Space) -> Result<Table, String> {
         rows: BTreeMap::new(),
         primary,
         has_text_index: space.index(2).is_some(),
-        is_strict: !space.def().format.fields.is_empty(),
+        is_strict: space.def().format.fields.iter().any(|field| field.kind == FieldType::String),
     };
     for at in space.indexes() {
         let rows: Option<Vec<Row>> = at.tuples().map(|tuple| Row::read(tuple.bytes())).collect();
@@ -362,7 +362,7 @@ mod tests {
         let (disk, clock) = (SimDisk::new(1), Arc::new(SimClock::new()));
         let node = SimNode::start(&disk, &clock, &plan, &mut random, Canary::None);
         let mut node = node.expect("an empty disk");
-        let habits = Habits { redefine: None, crowd: true, binds: false, users: false };
+        let habits = Habits { crowd: true, ..Habits::default() };
         make(&mut node, 0, habits).expect("spaces");
         let mut admin = Session::log_in(&mut node, (0, 1), "admin").expect("a login");
         let mut tuple = Vec::new();

@@ -51,6 +51,8 @@ fn seeds_without_trouble() {
     assert!(total.hashes_divided > SEEDS / 400, "{total:?}");
     assert!(total.accesses_denied > SEEDS / 4, "{total:?}");
     assert!(total.rights_changed > SEEDS / 8, "{total:?}");
+    assert!(total.sql_statements > SEEDS, "{total:?}");
+    assert!(total.sql_slices > SEEDS / 8, "{total:?}");
     // The order that the node tells explains every correct run, so nothing is left to a search.
     assert_eq!(total.undecided, 0, "the oracle must tell: {total:?}");
 }
@@ -298,4 +300,11 @@ fn a_definition_that_misses_what_is_written_meanwhile_is_caught() {
 #[test]
 fn a_recovery_that_loses_tuples_is_caught() {
     assert_caught(Canary::TuplesLost, 100, 11);
+}
+
+/// A statement of SQL is whole: in its record, and where it is written in slices.
+#[test]
+fn a_statement_of_sql_that_loses_a_row_is_caught() {
+    assert_caught(Canary::HalfStatement, 100, 11);
+    assert_caught(Canary::LostRow, 200, 11);
 }

@@ -72,7 +72,7 @@ pub fn add_float(
                 _ => None,
             };
             let before = before.unwrap_or(Decimal::of_integer(0));
-            before.add(by).ok_or(SumError::Overflow)?.write(out);
+            before.plus(by).ok_or(SumError::Overflow)?.write(out);
         }
         FieldType::Double | FieldType::Number => {
             let mut encoded = Vec::new();

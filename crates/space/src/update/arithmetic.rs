@@ -92,7 +92,7 @@ fn add(
         let (Some(left), Some(right)) = (left.decimal(), right.decimal()) else {
             return Err(operation.wrong_argument(expected));
         };
-        let sum = if is_add { left.add(right) } else { left.subtract(right) };
+        let sum = if is_add { left.plus(right) } else { left.minus(right) };
         return sum.map(Number::Decimal).ok_or_else(|| {
             let message = format!(
                 "Decimal overflow when performing operation '{}' on field {}",

@@ -12,11 +12,12 @@ use ladon_space::FieldType;
 
 /// The type of what an operator makes of two numbers.
 fn numeric_result(a: FieldType, b: FieldType) -> FieldType {
-    use FieldType::{Double, Integer, Number, Scalar, Unsigned};
+    use FieldType::{Decimal, Double, Integer, Number, Scalar, Unsigned};
     let kinds = [a, b];
     match () {
         () if kinds.contains(&Number) => Number,
         () if kinds.contains(&Double) => Double,
+        () if kinds.contains(&Decimal) => Decimal,
         () if kinds.contains(&Integer) => Integer,
         () if kinds.contains(&Unsigned) => Unsigned,
         () => Scalar,
@@ -80,15 +81,14 @@ fn check_likelihood(arguments: &[Expr]) -> Result<(), Error> {
     Err(error::make(ladon_space::ErrorCode(1), message))
 }
 
+/// The type of a function of decimals, which 2.6 has not.
+fn decimal_result(name: &str, arguments: &[Typed]) -> Option<FieldType> {
+    let is_decimal = arguments.first().is_some_and(|(_, of)| of.kind == FieldType::Decimal);
+    (is_decimal && matches!(name, "ABS" | "ROUND")).then_some(FieldType::Decimal)
+}
+
 fn literal_kind(value: &Value) -> FieldType {
-    match value {
-        Value::Null | Value::Raw(_) => FieldType::Scalar,
-        Value::Bool(_) => FieldType::Boolean,
-        Value::Int(_) => FieldType::Integer,
-        Value::Double(_) => FieldType::Double,
-        Value::Str(_) => FieldType::String,
-        Value::Bin(_) => FieldType::Varbinary,
-    }
+    value.kind().unwrap_or(FieldType::Scalar)
 }
 
 impl Binder<'_> {
@@ -452,6 +452,7 @@ impl Binder<'_> {
         // What 2.6 flags with SQL_FUNC_DERIVEDCOLL compares as its first argument does.
         let derives = matches!(name, "LOWER" | "UPPER" | "REPLACE" | "SUBSTR" | "TRIM");
         let first = arguments.first().filter(|_| derives).map(|(_, of)| of.collation);
+        let kind = decimal_result(name, &arguments).unwrap_or(kind);
         let of = Static { collation: first.unwrap_or(0), ..Static::of(kind) };
         let arguments = arguments.into_iter().map(|(ex, _)| ex).collect();
         Ok((Ex::Function(function, arguments, how), of))
@@ -479,6 +480,11 @@ impl Binder<'_> {
         let first = arguments.first().map(|(_, of)| *of);
         let arguments = arguments.into_iter().map(|(ex, _)| ex).collect();
         let collation = first.map_or(0, |of| of.collation);
+        let is_decimal = first.is_some_and(|of| of.kind == FieldType::Decimal);
+        let kind = match call.name.as_str() {
+            "SUM" | "AVG" | "MIN" | "MAX" if is_decimal => FieldType::Decimal,
+            _ => kind,
+        };
         let aggregates = &mut self.scope().aggregates;
         aggregates.push(AggregateCall { of, arguments, is_distinct: call.is_distinct, collation });
         let at = aggregates.len() - 1;

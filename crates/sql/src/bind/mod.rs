@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// How deep views and queries of WITH may name each other.
 const NESTED_MAX: usize = 32;
+/// Queries of a statement, those of its views and of WITH included, each as often as it is read.
+const QUERIES_MAX: usize = 5_000;
 
 /// The row that a trigger's event takes away, and the one that it brings: the tables of the query
 /// around the trigger's statements, in this order.
@@ -27,6 +29,8 @@ pub(crate) struct Binder<'c> {
     scopes: Vec<Scope>,
     with: Vec<With>,
     nested: usize,
+    /// How many queries it has bound.
+    queries: usize,
     /// How many results of subqueries, recursions and hashes are kept while it runs.
     pub(crate) places: usize,
     /// The spaces that it reads.
@@ -107,6 +111,7 @@ impl<'c> Binder<'c> {
             scopes: Vec::new(),
             with: Vec::new(),
             nested: 0,
+            queries: 0,
             places: 0,
             spaces: Vec::new(),
             tables: Vec::new(),
@@ -225,6 +230,15 @@ impl<'c> Binder<'c> {
     fn deeper<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         if self.nested >= NESTED_MAX {
             return Err(error::limit("Nesting of queries", self.nested + 1, NESTED_MAX));
+        }
+        // Views of views that read another one twice double with each.
+        self.queries += 1;
+        if self.queries > QUERIES_MAX {
+            return Err(error::limit(
+                "Number of queries, those of views included,",
+                self.queries,
+                QUERIES_MAX,
+            ));
         }
         self.nested += 1;
         let result = bind(self);

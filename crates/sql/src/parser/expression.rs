@@ -3,6 +3,7 @@
 use super::{DEPTH_MAX, PARAMETERS_MAX, Parser, check_columns, text_of};
 use crate::ast::{Binary, Call, Expr, Unary};
 use crate::error::{self, Error};
+use crate::functions;
 use crate::lexer::{self, Kind};
 use crate::value::{INTEGER_MAX, INTEGER_MIN, Value};
 use ladon_space::FieldType;
@@ -44,6 +45,13 @@ pub(super) fn kind_named(word: &str) -> Option<FieldType> {
         "STRING" | "TEXT" | "VARCHAR" => FieldType::String,
         "VARBINARY" => FieldType::Varbinary,
         "SCALAR" => FieldType::Scalar,
+        "DEC" | "DECIMAL" => FieldType::Decimal,
+        "UUID" => FieldType::Uuid,
+        "DATETIME" => FieldType::Datetime,
+        "INTERVAL" => FieldType::Interval,
+        "ARRAY" => FieldType::Array,
+        "MAP" => FieldType::Map,
+        "ANY" => FieldType::Any,
         _ => return None,
     })
 }
@@ -77,6 +85,11 @@ fn joined_by_or(a: Expr, b: Expr) -> Expr {
 
 /// Digits of an integer in hexadecimal.
 const HEX_DIGITS_MAX: usize = 16;
+
+/// A call of a function that has no name to be called by.
+fn made(name: &str, arguments: Vec<Expr>) -> Expr {
+    Expr::Call(Call { name: name.to_owned(), arguments, is_distinct: false, is_star: false })
+}
 
 fn boxed(expr: Expr) -> Box<Expr> {
     Box::new(expr)
@@ -241,7 +254,48 @@ impl Parser<'_> {
                 return Ok((Expr::Unary(op, boxed(inner)), above(depth)?));
             }
         }
-        self.primary()
+        let (mut expr, mut depth) = self.primary()?;
+        while self.takes_sign("[") {
+            let (key, found) = self.or()?;
+            self.expect_sign("]")?;
+            depth = above(depth.max(found))?;
+            expr = made(functions::ITEM, vec![expr, key]);
+        }
+        Ok((expr, depth))
+    }
+
+    /// `[a, b]`.
+    fn array(&mut self) -> Result<Deep, Error> {
+        let (mut items, mut depth) = (Vec::new(), 1);
+        while !self.takes_sign("]") {
+            let (item, found) = self.or()?;
+            depth = depth.max(found);
+            items.push(item);
+            check_columns(items.len())?;
+            if !self.takes_sign(",") {
+                self.expect_sign("]")?;
+                break;
+            }
+        }
+        Ok((made(functions::ARRAY, items), above(depth)?))
+    }
+
+    /// `{a: b, c: d}`.
+    fn map(&mut self) -> Result<Deep, Error> {
+        let (mut items, mut depth) = (Vec::new(), 1);
+        while !self.takes_sign("}") {
+            let (key, of_key) = self.or()?;
+            self.expect_sign(":")?;
+            let (value, of_value) = self.or()?;
+            depth = depth.max(of_key).max(of_value);
+            items.extend([key, value]);
+            check_columns(items.len() / 2)?;
+            if !self.takes_sign(",") {
+                self.expect_sign("}")?;
+                break;
+            }
+        }
+        Ok((made(functions::MAP, items), above(depth)?))
     }
 
     fn integer(&mut self, is_negative: bool) -> Result<Expr, Error> {
@@ -358,6 +412,12 @@ impl Parser<'_> {
         if self.is_sign("(") {
             return self.parenthesized();
         }
+        if self.takes_sign("[") {
+            return self.deeper(Self::array);
+        }
+        if self.takes_sign("{") {
+            return self.deeper(Self::map);
+        }
         if self.takes("CASE") {
             return self.case();
         }
@@ -464,7 +524,13 @@ impl Parser<'_> {
         let token = self.token();
         let word = text_of(self.bytes_of(token)).to_ascii_uppercase();
         let kind = (token.kind == Kind::Word).then(|| kind_named(&word)).flatten();
-        let Some(kind) = kind else { return Err(self.unexpected()) };
+        let Some(kind) = kind else {
+            // No name may stand here, so that no word is one that is reserved.
+            return Err(match token.kind {
+                Kind::Word => error::near(self.text, token.start, token.end),
+                _ => self.unexpected(),
+            });
+        };
         self.step();
         if word == "VARCHAR" {
             self.expect_sign("(")?;

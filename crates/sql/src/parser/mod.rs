@@ -317,6 +317,10 @@ impl Parser<'_> {
         let is_end = token.kind == Kind::End;
         let named = if is_end && self.at > 0 { self.tokens[self.at - 1] } else { token };
         let word = self.bytes_of(named);
+        // Signs of 2.11 only are none to 2.6.
+        if named.kind == Kind::Sign && matches!(word, b"[" | b"]" | b"{" | b"}" | b":") {
+            return error::unrecognized(self.text, named.start, named.end);
+        }
         // The first words of a text are no keywords yet to Tarantool's parser.
         if named.kind == Kind::Word && is_reserved(word) && self.at > 1 {
             let at = if is_end { self.text.len() } else { named.start };

@@ -12,8 +12,8 @@ use crate::value::Value;
 use ladon_space::FieldType;
 
 /// The pragmas of Tarantool; which of them work is the matter of `explain.rs`.
-pub(crate) const PRAGMAS: [&str; 5] =
-    ["COLLATION_LIST", "FOREIGN_KEY_LIST", "INDEX_INFO", "INDEX_LIST", "TABLE_INFO"];
+pub(crate) const PRAGMAS: [&str; 6] =
+    ["COLLATION_LIST", "FOREIGN_KEY_LIST", "INDEX_INFO", "INDEX_LIST", "STATS", "TABLE_INFO"];
 
 impl Parser<'_> {
     pub(super) fn statement(&mut self) -> Result<Statement, Error> {
@@ -457,9 +457,7 @@ impl Parser<'_> {
             () if self.takes("RESTRICT") => ForeignAction::Restrict,
             () if self.takes("CASCADE") => ForeignAction::Cascade,
             () if self.takes_all(&["SET", "NULL"]) => ForeignAction::SetNull,
-            () if self.takes_all(&["SET", "DEFAULT"]) => {
-                return Err(error::unsupported("SET DEFAULT as a foreign key's action"));
-            }
+            () if self.takes_all(&["SET", "DEFAULT"]) => ForeignAction::SetDefault,
             () => return Err(self.unexpected()),
         })
     }

@@ -37,6 +37,9 @@ impl Parser<'_> {
         };
         self.expect("ON")?;
         let table = self.name()?;
+        if !self.is_word("FOR") {
+            return Err(error::for_each_statement(self.text, self.token().start));
+        }
         for word in ["FOR", "EACH", "ROW"] {
             self.expect(word)?;
         }

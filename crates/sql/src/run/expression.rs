@@ -85,7 +85,7 @@ impl Run<'_> {
                     arguments.iter().map(|it| self.eval(it, env)).collect();
                 let random = self.next_random();
                 let around = Around { collation: how.collation, random, ..self.around };
-                function.run(&values?, &around)
+                function.run(&values?, &around, self.budget)
             }
             Ex::Raise(raise) => Err(error::raised(raise)),
             Ex::Exists(sub) => {
@@ -139,10 +139,11 @@ impl Run<'_> {
 
     fn limited(&self, value: Value) -> Result<Value, Error> {
         const BYTES_MAX: usize = 16 << 20;
-        match value.heap_bytes() > BYTES_MAX {
-            true => Err(error::execute("string or blob too big")),
-            false => Ok(value),
+        if value.heap_bytes() > BYTES_MAX {
+            return Err(error::execute("string or blob too big"));
         }
+        self.budget.work(value.heap_bytes())?;
+        Ok(value)
     }
 
     fn first_of(&self, arguments: &[Ex], env: &Env<'_>) -> Result<Value, Error> {
@@ -302,6 +303,7 @@ impl Run<'_> {
         const PATTERN_BYTES_MAX: usize = 50_000;
         let left = self.eval(left, env)?;
         let pattern = self.eval(pattern, env)?;
+        self.budget.work(left.heap_bytes() + pattern.heap_bytes())?;
         let chars = |value: &Value| -> Result<Option<Vec<char>>, Error> {
             match value {
                 Value::Null => Ok(None),
@@ -324,7 +326,7 @@ impl Run<'_> {
             return Err(error::execute("LIKE pattern is too complex"));
         }
         let (Some(left), Some(wanted)) = (left, wanted) else { return Ok(None) };
-        Ok(Some(like(&wanted, &left, (escape, collation))))
+        like(&wanted, &left, (escape, collation), &mut |steps| self.budget.work(steps)).map(Some)
     }
 
     fn case<'v>(

@@ -27,7 +27,7 @@ pub(super) enum Side {
 
 /// A value as a key of a part of this type.
 pub(super) fn key_part(value: &Value, kind: FieldType, side: Side) -> KeyPart {
-    use FieldType::{Boolean, Double, Integer, Number, String, Unsigned, Varbinary};
+    use FieldType::{Boolean, Decimal, Double, Integer, Number, String, Unsigned, Varbinary};
     match (value, kind) {
         (Value::Null, _) => KeyPart::Never,
         (Value::Str(_), String) | (Value::Bool(_), Boolean) | (Value::Bin(_), Varbinary) => {
@@ -56,11 +56,40 @@ pub(super) fn key_part(value: &Value, kind: FieldType, side: Side) -> KeyPart {
                 false => KeyPart::Unusable,
             }
         }
-        (Value::Str(text), Integer | Unsigned | Number | Double) => match parse_number(text) {
-            Some(number) => key_part(&number, kind, side),
-            None if side == Side::Exact => KeyPart::Never,
-            None => KeyPart::Unusable,
+        (Value::Raw(_), _) => raw_part(value, kind, side),
+        (Value::Int(number), Decimal) => {
+            KeyPart::Exact(Value::of_decimal(ladon_space::Decimal::of_integer(*number)))
+        }
+        (Value::Double(number), Decimal) => match ladon_space::Decimal::of_double(*number) {
+            Some(decimal) if decimal.compare_double(*number).is_eq() => {
+                KeyPart::Exact(Value::of_decimal(decimal))
+            }
+            _ => KeyPart::Unusable,
         },
+        (Value::Str(text), Integer | Unsigned | Number | Double | Decimal) => {
+            match parse_number(text) {
+                Some(number) => key_part(&number, kind, side),
+                None if side == Side::Exact => KeyPart::Never,
+                None => KeyPart::Unusable,
+            }
+        }
+        _ => KeyPart::Unusable,
+    }
+}
+
+/// As [`key_part`], of a decimal, a UUID or a date.
+fn raw_part(value: &Value, kind: FieldType, side: Side) -> KeyPart {
+    use FieldType::{Double, Integer, Number, Unsigned};
+    match (value.kind(), kind) {
+        (Some(own), _) if own == kind => KeyPart::Exact(value.clone()),
+        (Some(FieldType::Decimal), Number) => KeyPart::Exact(value.clone()),
+        (Some(FieldType::Decimal), Integer | Unsigned | Double) => {
+            match (crate::convert::exactly(value, kind), side) {
+                (Some(value), _) => KeyPart::Exact(value),
+                (None, Side::Exact) => KeyPart::Never,
+                (None, _) => KeyPart::Unusable,
+            }
+        }
         _ => KeyPart::Unusable,
     }
 }

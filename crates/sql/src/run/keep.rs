@@ -139,6 +139,10 @@ pub(crate) fn canonical(value: &Value, collation: u32, out: &mut Vec<u8>) {
             }
             _ => value.pack(out),
         },
+        Value::Raw(_) => match value.decimal() {
+            Some(decimal) => crate::decimals::canonical(decimal).pack(out),
+            None => crate::extensions::canonical(value).pack(out),
+        },
         other => other.pack(out),
     }
 }

@@ -7,7 +7,6 @@
 //! A query reads copies of spaces, which are there before it begins. It may run on any thread, looks
 //! at its [`Budget`] at every step, and ends when that is used up.
 
-mod budget;
 mod core;
 mod expression;
 mod group;
@@ -19,8 +18,8 @@ mod scan;
 mod seen;
 mod write_rows;
 
-pub use budget::Budget;
-pub(crate) use budget::is_interrupted;
+pub use crate::budget::Budget;
+pub(crate) use crate::budget::is_interrupted;
 
 use crate::functions::Around;
 use crate::value::Value;

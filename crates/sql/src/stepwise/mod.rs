@@ -141,12 +141,11 @@ impl Stepping {
         let Kind::Changes(changing) = &prepared.kind else {
             return Err(error::execute("the statement changes no rows"));
         };
-        let Session { row_count, random, runs_triggers_once } = session;
         let of = Of { at: At::Statement, outer: None, policy: changing.on_conflict };
         Ok(Stepping {
             parameters: parameters.into(),
-            around: Around { collation: 0, row_count, random },
-            is_recursive: !runs_triggers_once,
+            around: Around::of(session),
+            is_recursive: !session.runs_triggers_once,
             frames: vec![Frame::Begin(of)],
             active: Vec::new(),
             ahead: None,

@@ -244,6 +244,13 @@ impl Stepping {
         };
         let mut of_trigger = Done::default();
         let done = if self.active.is_empty() { &mut self.done } else { &mut of_trigger };
-        changing.made(frame.of.policy, Vec::new()).apply_row(&change, writer, done)
+        let policy = match (&change, frame.of.policy) {
+            // Who had its keys has left. A row of a trigger with one of them is a duplicate.
+            (Change::Insert(..), OnConflict::Replace) if !changing.replaced.is_empty() => {
+                OnConflict::Abort
+            }
+            (_, policy) => policy,
+        };
+        changing.made(policy, Vec::new()).apply_row(&change, writer, done)
     }
 }

@@ -9,3 +9,4 @@ mod memory;
 mod slices;
 mod statements;
 mod triggers;
+mod types;

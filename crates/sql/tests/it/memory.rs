@@ -1,6 +1,6 @@
 //! Spaces in memory, and statements on them.
 
-use ladon_msgpack::{self as msgpack, write};
+use ladon_msgpack as msgpack;
 use ladon_space::{BoxError, Collation, IndexDef, Space, SpaceDef, Statement, Tuple, Written};
 use ladon_sql::{
     Action, Budget, Catalog, Definition, Done, Prepared, Schema, Session, Spaces, Stepping, Stop,
@@ -34,6 +34,11 @@ pub(crate) struct Memory {
 impl Catalog for Memory {
     fn table(&mut self, name: &str) -> Result<Option<Arc<Table>>, BoxError> {
         let found = self.spaces.iter().find(|held| held.space.def().name == name);
+        Ok(found.map(|held| Arc::new(Table::of(&held.space, &held.definition, None))))
+    }
+
+    fn table_of_space(&mut self, id: u32) -> Result<Option<Arc<Table>>, BoxError> {
+        let found = self.spaces.iter().find(|held| held.space.def().id == id);
         Ok(found.map(|held| Arc::new(Table::of(&held.space, &held.definition, None))))
     }
 
@@ -93,6 +98,10 @@ impl Writer for Memory {
     }
 
     fn is_named(&mut self, _: u32) -> bool {
+        false
+    }
+
+    fn is_watched(&mut self, _: u32) -> bool {
         false
     }
 
@@ -232,14 +241,8 @@ fn shown(count: u32, mut rows: &[u8]) -> String {
     let mut all = Vec::new();
     for _ in 0..count {
         let width = msgpack::read_array(&mut rows).expect("a row");
-        let values = (0..width).map(|_| {
-            let mut packed = Vec::new();
-            let value = msgpack::take(&mut rows).expect("a value");
-            write::array(&mut packed, 1);
-            packed.extend_from_slice(value);
-            let text = ladon_space::value_text(value);
-            text.trim_matches(['[', ']']).to_owned()
-        });
+        let values =
+            (0..width).map(|_| ladon_space::value_text(msgpack::take(&mut rows).expect("a value")));
         all.push(values.collect::<Vec<_>>().join(" "));
     }
     all.join(" | ")

@@ -224,3 +224,43 @@ fn foreign_keys_say_when_they_are_checked() {
         ),
     ]);
 }
+
+/// What goes over long texts takes steps for them, and what it makes is limited: nothing of it takes
+/// long without asking whether it may go on.
+#[test]
+fn functions_of_long_texts_are_bounded() {
+    let long = |bytes: usize| format!("REPLACE(HEX(ZEROBLOB({})), '0', 'a')", bytes / 2);
+    let (text, part) = (long(400_000), long(200_000));
+    let interrupted = "4294967295 interrupted";
+    for (statement, expected) in [
+        (format!("SELECT LENGTH(REPLACE({text}, {part} || 'b', 'x'))"), "400000"),
+        (format!("SELECT POSITION({part} || 'b', {text})"), "0"),
+        (format!("SELECT LENGTH(TRIM({part} || 'b' FROM {text}))"), "0"),
+        (format!("SELECT {text} LIKE '%' || SUBSTR({part}, 1, 40000) || 'b'"), interrupted),
+        (format!("SELECT POSITION({part} || 'b', {text} COLLATE \"unicode_ci\")"), interrupted),
+        (format!("SELECT LENGTH(PRINTF(REPLACE({part}, 'a', '%9999d')))"), interrupted),
+        ("SELECT LENGTH(RANDOMBLOB(16000000))".to_owned(), interrupted),
+        ("SELECT LENGTH(HEX(ZEROBLOB(16000000)))".to_owned(), interrupted),
+    ] {
+        check(&[(&statement, expected)]);
+    }
+}
+
+/// A view that reads another one twice costs two of it, and so on: how many queries that are is
+/// limited, not only how deep they are.
+#[test]
+fn views_that_double_are_bounded() {
+    let mut memory = Memory::default();
+    memory.run("CREATE TABLE t (id INT PRIMARY KEY)");
+    memory.run("CREATE VIEW w0 AS SELECT id FROM t");
+    let made: Vec<String> = (1..16)
+        .map(|at| {
+            let below = at - 1;
+            memory
+                .run(&format!("CREATE VIEW w{at} AS SELECT a.id FROM w{below} AS a, w{below} AS b"))
+        })
+        .collect();
+    assert_eq!(made[..8], ["defined"; 8]);
+    let refused = "191 Number of queries, those of views included, 5001 exceeds the limit (5000)";
+    assert!(made.iter().any(|it| it == refused), "{made:?}");
+}

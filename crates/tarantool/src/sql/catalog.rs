@@ -96,6 +96,10 @@ impl Catalog for Seen<'_, '_, '_> {
         }
     }
 
+    fn table_of_space(&mut self, id: u32) -> Result<Option<Arc<Table>>, BoxError> {
+        self.0.table_of(id).map(|table| Some(Arc::new(table)))
+    }
+
     fn trigger_table(&mut self, trigger: &str) -> Result<Option<String>, BoxError> {
         let (found, changed) =
             self.0.catalog.read(system::SPACE, |space| table_with_trigger(space, trigger));

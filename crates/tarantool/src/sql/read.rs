@@ -44,9 +44,16 @@ fn rows<'r>(
 
 impl Running<'_, '_> {
     pub(super) fn sql_session(&mut self) -> Session {
-        let random = self.thread.local.rng.next_u64();
+        let [random, random_too] = [(); 2].map(|()| self.thread.local.rng.next_u64());
+        let now_ms = self.thread.now_ms;
         let runs_triggers_once = self.session.runs_triggers_once();
-        Session { row_count: self.session.sql.row_count, random, runs_triggers_once }
+        Session {
+            row_count: self.session.sql.row_count,
+            random,
+            random_too,
+            now_ms,
+            runs_triggers_once,
+        }
     }
 
     /// A query.

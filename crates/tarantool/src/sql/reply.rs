@@ -35,7 +35,8 @@ fn kind_of(value: &Value) -> &'static str {
         Value::Int(_) => "integer",
         Value::Double(_) => "numeric",
         Value::Str(_) => "text",
-        Value::Bin(_) | Value::Raw(_) => "varbinary",
+        Value::Bin(_) => "varbinary",
+        other => other.kind().map_or("any", ladon_space::FieldType::name),
     }
 }
 

@@ -33,8 +33,11 @@ impl Running<'_, '_> {
     }
 
     pub(super) fn open_transaction(&mut self) -> Result<&mut Interactive, BoxError> {
-        let open = self.session.transactions.of(self.stream).and_then(Option::as_mut);
-        open.ok_or_else(|| sql_error(NO_TRANSACTION, "No active transaction"))
+        self.end_overdue();
+        match self.session.transactions.of(self.stream) {
+            Some(open) => open.as_mut().ok_or_else(error::transaction_timeout),
+            None => Err(sql_error(NO_TRANSACTION, "No active transaction")),
+        }
     }
 
     fn names(&mut self) -> Result<&mut SavepointNames, BoxError> {

@@ -73,6 +73,7 @@ impl Running<'_, '_> {
     ) -> Sliced {
         let held = match &mut steps.work {
             Work::Changes(changes) => {
+                changes.lost_row_canary = self.thread.local.lost_row_canary;
                 let applied = match transaction {
                     Some(transaction) => {
                         let mut writer = OnCopies { running: self, transaction };

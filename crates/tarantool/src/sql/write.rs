@@ -60,6 +60,7 @@ struct Locked<'l, 'a> {
     rights: &'l Rights,
     filler: Option<(SpaceSequence, &'l SequenceDef)>,
     is_named: bool,
+    is_watched: bool,
 }
 
 impl Writer for Locked<'_, '_> {
@@ -81,6 +82,10 @@ impl Writer for Locked<'_, '_> {
 
     fn is_named(&mut self, _: u32) -> bool {
         self.is_named
+    }
+
+    fn is_watched(&mut self, _: u32) -> bool {
+        self.is_watched
     }
 
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
@@ -105,6 +110,10 @@ impl Writer for InStream<'_, '_, '_> {
 
     fn is_named(&mut self, space: u32) -> bool {
         self.0.catalog.names(space)
+    }
+
+    fn is_watched(&mut self, space: u32) -> bool {
+        self.0.catalog.watches(space)
     }
 
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
@@ -172,6 +181,10 @@ impl Writer for OnCopies<'_, '_, '_> {
         self.running.catalog.names(space)
     }
 
+    fn is_watched(&mut self, space: u32) -> bool {
+        self.running.catalog.watches(space)
+    }
+
     fn find(&mut self, space: u32, index: u32, key: &[u8]) -> Result<Option<Tuple>, BoxError> {
         let found = self.seen(space)?.get(index, key);
         self.transaction.note_selected(space, selected(index, key))?;
@@ -192,6 +205,10 @@ impl Writer for OnSettings<'_, '_, '_> {
     }
 
     fn is_named(&mut self, _: u32) -> bool {
+        false
+    }
+
+    fn is_watched(&mut self, _: u32) -> bool {
         false
     }
 
@@ -281,7 +298,9 @@ impl Running<'_, '_> {
         let found = found.map_err(Stop::from).and_then(|changes| match changes {
             Some(changes) => {
                 let is_named = self.catalog.names(target);
-                let mut writer = Locked { tx: &mut tx, rights: &rights, filler, is_named };
+                let is_watched = self.catalog.watches(target);
+                let mut writer =
+                    Locked { tx: &mut tx, rights: &rights, filler, is_named, is_watched };
                 changes.apply(&mut writer).map(Some)
             }
             None => Ok(None),

@@ -11,6 +11,10 @@ impl Catalog for Nothing {
         Ok(None)
     }
 
+    fn table_of_space(&mut self, _: u32) -> Result<Option<Arc<Table>>, ladon_sql::Error> {
+        Ok(None)
+    }
+
     fn trigger_table(&mut self, _: &str) -> Result<Option<String>, ladon_sql::Error> {
         Ok(None)
     }

@@ -34,6 +34,34 @@ impl Budget {
         self.steps.get()
     }
 
+    /// What so many bytes count for that a function or an operator goes over: nothing, if they are few.
+    ///
+    /// # Errors
+    /// As [`Budget::step`].
+    #[inline]
+    pub(crate) fn work(&self, bytes: usize) -> Result<(), Error> {
+        const BYTES_PER_STEP: usize = 64;
+        if bytes < BYTES_PER_STEP {
+            return Ok(());
+        }
+        let before = self.steps.get();
+        let steps = before + (bytes / BYTES_PER_STEP) as u64;
+        self.steps.set(steps);
+        if steps > self.steps_max {
+            return Err(error::make(INTERRUPTED, "interrupted"));
+        }
+        if before / LOOK_EVERY != steps / LOOK_EVERY
+            && let Some(why) = (self.stops)()
+        {
+            return Err(why);
+        }
+        Ok(())
+    }
+
+    /// Takes a step.
+    ///
+    /// # Errors
+    /// If all are taken, and those of who stops the statement.
     #[inline]
     pub(crate) fn step(&self) -> Result<(), Error> {
         let steps = self.steps.get() + 1;
