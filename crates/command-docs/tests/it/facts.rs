@@ -72,6 +72,7 @@ const NOT_RECORDED: &[&str] = &[
     "ladon.replica|hello",
     "ladon.replica|help",
     "ladon.replica|position",
+    "ladon.replica|takeover",
     "ladon.space",
     "ladon.space|delete",
     "ladon.space|get",

@@ -3,6 +3,8 @@
 //!
 //! Waits are long, because machines that run tests are busy; nothing is asserted of a time.
 
+mod failover;
+
 use crate::common::until;
 use crate::iproto::client::Iproto;
 use crate::live::{bulk, call, error, ok};
