@@ -159,7 +159,7 @@ impl Following {
     }
 
     fn run(&self, data: &FollowedData) -> Ended {
-        let mut pause = RETRY_AFTER;
+        let (mut pause, mut of) = (RETRY_AFTER, 0);
         loop {
             let wanted = {
                 let inner = self.inner.lock();
@@ -168,6 +168,10 @@ impl Following {
                 }
                 inner.wanted.clone()
             };
+            // What broke before was something else.
+            if of != wanted.number {
+                (pause, of) = (RETRY_AFTER, wanted.number);
+            }
             let Some(place) = &wanted.place else {
                 let written = if data.follows() { data.write() } else { Ok(()) };
                 if written.is_ok() {

@@ -198,17 +198,14 @@ fn a_replica_that_is_gone_or_unwilling_leaves_the_primary_as_it_was() {
     replica.start();
     primary.equals(&replica, "again");
     // One that has another log does not take over.
-    let mut client = replica.client();
-    let run = primary.info("master_replid");
-    let other = "0".repeat(40);
+    let (run, other) = (primary.info("master_replid"), "0".repeat(40));
     let takeover =
-        |run: &str, end: &str| ["LADON.REPLICA", "TAKEOVER", run, end].map(str::to_owned);
-    let refused = error("ERR this server follows another one");
-    assert_eq!(call(&mut client, &takeover(&other, "0")), refused);
+        |run: &str| call(&mut replica.client(), &["LADON.REPLICA", "TAKEOVER", run, "0"]);
+    assert_eq!(takeover(&other), error("ERR this server follows another one"));
     // Asked twice, it says that it has.
-    assert_eq!(call(&mut client, &takeover(&run, "0")), ok());
+    assert_eq!(takeover(&run), ok());
     assert_eq!(replica.info("role"), "master");
-    assert_eq!(call(&mut client, &takeover(&run, "0")), ok());
+    assert_eq!(takeover(&run), ok());
     let refused = error("ERR this server follows nobody, and has another log");
-    assert_eq!(call(&mut client, &takeover(&other, "0")), refused);
+    assert_eq!(takeover(&other), refused);
 }
