@@ -82,15 +82,16 @@ impl Following {
             std::thread::sleep(LOOK_EVERY);
         };
         match found {
-            Some((target, is_forced)) => self.hand_over(id, target, is_forced),
+            Some((target, is_forced)) => self.hand_over((data, id), target, is_forced),
             None => {
                 let _ = self.end_failover(id, "no replica had everything in time");
+                self.unpause(data);
             }
         }
     }
 
     /// Follows the replica, which is to take over first.
-    fn hand_over(&self, id: u64, target: Place, is_forced: bool) {
+    fn hand_over(&self, (data, id): (&FollowedData, u64), target: Place, is_forced: bool) {
         let mut inner = self.inner.lock();
         let Some(handover) = inner.handover.as_mut().filter(|it| it.id == id) else { return };
         handover.state = FailoverState::InProgress;
@@ -99,19 +100,18 @@ impl Following {
         if let Err(why) = self.want(&mut inner, Some(target), Some(is_forced)) {
             drop(inner);
             let _ = self.end_failover(id, &why);
+            self.unpause(data);
         }
     }
 
-    /// Ends it. Returns whether the server has begun to follow the replica; `None`: it was over before.
+    /// Ends it; writes wait on. Returns whether the server has begun to follow the replica; `None`: it was
+    /// over before.
     fn end_failover(&self, id: u64, why: &str) -> Option<bool> {
         let ended = {
             let mut inner = self.inner.lock();
             inner.handover.take_if(|it| it.id == id)?
         };
         tracing::warn!("FAILOVER ends: {why}");
-        if let Some(data) = self.data() {
-            self.unpause(&data);
-        }
         Some(ended.state == FailoverState::InProgress)
     }
 
@@ -150,6 +150,10 @@ impl Following {
                 tracing::error!("the setting replicaof stays: {error}");
             }
         }
+        // Who waits is not to find a replica still. If it fails, it is tried again.
+        if let Err(error) = data.write() {
+            tracing::error!("cannot write yet: {error}");
+        }
         self.unpause(data);
     }
 
@@ -157,11 +161,13 @@ impl Following {
     pub(super) fn stop_failover(&self) -> Result<(), String> {
         let id = self.inner.lock().handover.as_ref().map(|it| it.id);
         let none = || "No failover in progress.".to_owned();
-        match self.end_failover(id.ok_or_else(none)?, "it was aborted") {
-            None => Err(none()),
-            Some(false) => Ok(()),
-            Some(true) => self.change(None),
+        let has_begun = self.end_failover(id.ok_or_else(none)?, "it was aborted");
+        // Who waits is not to find a replica still.
+        let done = if has_begun == Some(true) { self.change(None) } else { Ok(()) };
+        if let Some(data) = self.data() {
+            self.unpause(&data);
         }
+        has_begun.ok_or_else(none).and(done)
     }
 
     /// Takes over from the server that this one follows.

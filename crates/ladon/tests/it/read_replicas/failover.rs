@@ -184,11 +184,12 @@ fn a_replica_that_is_gone_or_unwilling_leaves_the_primary_as_it_was() {
     let [host, port] = of(&replica);
     replica.server().signal(Signal::SIGSTOP).expect("is there");
     primary.set("lacks", "1");
-    assert_eq!(failover(&primary, &["TO", &host, &port, "FORCE", "TIMEOUT", "100"]), ok());
+    assert_eq!(failover(&primary, &["TO", &host, &port, "FORCE", "TIMEOUT", "2000"]), ok());
+    let mut writer = waits(&primary);
     becomes(&primary, "failover-in-progress");
     replica.kill();
-    assert_eq!(primary.info("role"), "slave");
-    let mut writer = waits(&primary);
+    role_becomes(&primary, "slave");
+    assert_eq!(call(&mut primary.client(), &["SET", "x", "y"]), error(READ_ONLY));
     assert_eq!(failover(&primary, &["ABORT"]), ok());
     // It came while the server was to follow, or once it led again.
     let answer = writer.reply().expect("a reply");
