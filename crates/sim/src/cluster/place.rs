@@ -237,7 +237,12 @@ impl Life {
 
     /// Whether it takes part no more until it is restarted.
     pub(super) fn has_stopped(&mut self) -> bool {
-        self.run(async |sitting| sitting.seat().now().stopped.is_some())
+        self.why_stopped().is_some()
+    }
+
+    /// Why the library does nothing any more for this member, if that is so.
+    pub(super) fn why_stopped(&mut self) -> Option<String> {
+        self.run(async |sitting| sitting.seat().now().stopped)
     }
 
     pub(super) fn leads(&self) -> bool {

@@ -41,6 +41,11 @@ impl World {
                 return Ok(());
             }
         }
+        for (at, place) in self.places.iter_mut().enumerate() {
+            if let Some(why) = place.life.as_mut().and_then(|life| life.why_stopped()) {
+                return Err(format!("the library of the place {at} has stopped: {why}"));
+            }
+        }
         Err("the members do not come together".to_owned())
     }
 
