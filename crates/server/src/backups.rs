@@ -12,8 +12,8 @@ use ladon_settings::Settings;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use crate::random::random_u64;
 
@@ -42,7 +42,8 @@ struct Open {
     /// The file of users as it was; it comes after the copy's files.
     users: Option<Vec<u8>>,
     used_ns: Mutex<u64>,
-    client: Arc<ClientInfo>,
+    /// What is left of the connection that began it.
+    client: Weak<ClientInfo>,
 }
 
 impl ClientBackups {
@@ -103,7 +104,7 @@ impl ClientBackups {
         files.extend(users.as_ref().map(|users| (USERS_NAME.to_owned(), users.len() as u64)));
         let begun = BackupBegun { id: random_u64(), end: copy.end(), files };
         let used_ns = Mutex::new(self.clock.monotonic_ns());
-        let (copy, client) = (Mutex::new(copy), Arc::clone(client));
+        let (copy, client) = (Mutex::new(copy), Arc::downgrade(client));
         Ok((Open { copy, users, used_ns, client }, begun))
     }
 
@@ -124,7 +125,7 @@ impl ClientBackups {
 impl Backups for ClientBackups {
     fn begin(&self, client: &Arc<ClientInfo>) -> Result<BackupBegun, BackupError> {
         if self.count.load(Relaxed) >= BACKUPS_MAX {
-            self.end_those(|open| open.client.is_gone());
+            self.end_those(|open| open.client.upgrade().is_none_or(|client| client.is_gone()));
         }
         let may_begin = |count| (count < BACKUPS_MAX).then_some(count + 1);
         if self.count.fetch_update(Relaxed, Relaxed, may_begin).is_err() {
