@@ -226,6 +226,12 @@ impl Life {
         self.run(async |sitting| sitting.seat().is_changing())
     }
 
+    /// The last entry of its log, and the last one that the library has applied.
+    pub(super) fn entries(&mut self) -> (u64, u64) {
+        let now = self.run(async |sitting| sitting.seat().now());
+        (now.last_index, now.applied_index)
+    }
+
     /// How it stands in its group, for somebody who looks for a bug.
     pub(super) fn show(&mut self) -> String {
         let now = self.run(async |sitting| sitting.seat().now());
