@@ -200,8 +200,9 @@ fn a_replica_that_is_gone_or_unwilling_leaves_the_primary_as_it_was() {
     primary.equals(&replica, "again");
     // One that has another log does not take over.
     let (run, other) = (primary.info("master_replid"), "0".repeat(40));
+    let end = primary.info("master_repl_offset");
     let takeover =
-        |run: &str| call(&mut replica.client(), &["LADON.REPLICA", "TAKEOVER", run, "0"]);
+        |run: &str| call(&mut replica.client(), &["LADON.REPLICA", "TAKEOVER", run, &end]);
     assert_eq!(takeover(&other), error("ERR this server follows another one"));
     // Asked twice, it says that it has.
     assert_eq!(takeover(&run), ok());
