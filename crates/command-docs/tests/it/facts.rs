@@ -123,6 +123,7 @@ const NOT_RECORDED_IN_8_0: &[&str] = &[
     "acl|save",
     "acl|setuser",
     "dump",
+    "failover",
     "migrate",
     "psync",
     "replconf",
