@@ -17,6 +17,7 @@ use ladon_kernel::replication::Place;
 use ladon_kernel::shared::Paused;
 use ladon_kernel::upstream::{FailoverOrder, FailoverState, ReplicaView, Replicas as _};
 use ladon_record::Lsn;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often it is looked whether a replica has everything.
@@ -43,10 +44,14 @@ impl Following {
         let id = inner.handovers + 1;
         inner.handovers = id;
         inner.handover = Some(Handover { id, state: FailoverState::WaitingForSync });
-        let thread = std::thread::Builder::new().name("ladon-failover".to_owned());
-        let spawned = thread.spawn(move || this.await_replica(&data, &order, id));
+        // Until it is over; who has the answer writes nothing any more.
+        let pause = data.shared().pause(u64::MAX, Paused::Writes);
+        let (shared, thread) = (Arc::clone(data.shared()), std::thread::Builder::new());
+        let thread = thread.name("ladon-failover".to_owned());
+        let spawned = thread.spawn(move || this.await_replica(&data, &order, (id, pause)));
         if let Err(error) = spawned {
             inner.handover = None;
+            shared.unpause();
             return Err(format!("the system has no thread for it: {error}"));
         }
         tracing::info!("FAILOVER: writes wait until a replica has everything");
@@ -54,14 +59,11 @@ impl Following {
     }
 
     /// Waits until a replica has everything, while nobody writes, and begins to follow it.
-    fn await_replica(&self, data: &FollowedData, order: &FailoverOrder, id: u64) {
+    fn await_replica(&self, data: &FollowedData, order: &FailoverOrder, (id, pause): (u64, u64)) {
         let began = Instant::now();
-        // Until it is over.
-        let pause = data.shared().pause(u64::MAX, Paused::Writes);
         let found = loop {
             if self.inner.lock().handover.as_ref().is_none_or(|it| it.id != id) {
-                // It may have been ended before the pause began.
-                return self.unpause(data);
+                return;
             }
             if data.shared().is_pause_seen(pause, usize::MAX) {
                 let end = data.log().reserved();
