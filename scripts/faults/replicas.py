@@ -1,10 +1,13 @@
 """Read replicas that stop, or ask and read nothing, and what clients of their server see of it, beside Redis."""
+import selectors
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 
-from fault import Client, fault, pings
+from fault import Client, fault, free_port, pings
 
 FLOOR_MS, GROWN_BYTES, MB = 10, 48 << 20, 1 << 20
 WRITTEN_BYTES = 400 * MB
@@ -96,3 +99,150 @@ def unread_frames(bench):
     right = slow <= 30 and grown <= 300 * MB and served and len(held) == 60
     return "%.1f ms, +%d MB with %d; a replica %s" % (
         slow, grown // MB, len(held), "is served" if served else "is not served"), right
+
+
+def flood_of_waits(port, connections, seconds):
+    """Connections that write, and ask ROLE, SENTINEL and WAIT, each again once it is answered. Returns the answers."""
+    ask = b"".join(command(*words) for words in (
+        ("SET", "flood", "1"), ("ROLE",), ("SENTINEL", "masters"), ("WAIT", 1, 50)))
+    selector, answers, end = selectors.DefaultSelector(), 0, time.monotonic() + seconds
+    for _ in range(connections):
+        one = socket.create_connection(("127.0.0.1", port), timeout=30)
+        one.setblocking(False)
+        one.send(ask)
+        selector.register(one, selectors.EVENT_READ)
+    while time.monotonic() < end:
+        for key, _ in selector.select(0.1):
+            try:
+                # A WAIT's answer is a number, and the last line of a round.
+                got = key.fileobj.recv(1 << 16)
+                if got.rsplit(b"\r\n", 2)[-2:-1] and got.rsplit(b"\r\n", 2)[-2].startswith(b":"):
+                    answers += 1
+                    key.fileobj.send(ask)
+            except BlockingIOError:
+                pass
+    print(answers)
+
+
+def beside_flood_of_waits(primary, replica):
+    linked(replica)
+    source = "import sys; sys.path[:0] = %r; import replicas; replicas.flood_of_waits(%d, 10_000, 8)" % (sys.path[:2], primary.port)
+    flood = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE)
+    end = time.monotonic() + 30
+    while time.monotonic() < end and int(primary.client()("INFO", "clients").split(b"connected_clients:")[1].split()[0]) < 9_000:
+        time.sleep(0.2)
+    slow, grown = pings(primary, 5, lambda ends: ends.wait())
+    answers = int(flood.communicate(timeout=60)[0])
+    primary.client()("SET", "last", "one")
+    return slow, grown, answers, shows(replica, "last")
+
+
+def shows(replica, key, seconds=30):
+    """Whether the replica gets that write."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if replica.client()("GET", key) == b"one":
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@fault("10,000 connections write and ask ROLE, SENTINEL and WAIT 1 of a server with a replica, for ever",
+       "p99.9 of another client's PING at most 1.5 times Redis' (or 30 ms), RSS at most Redis' growth and %d MB; the replica goes on"
+       % (GROWN_BYTES // MB))
+def waiting_crowd(bench):
+    redis = bench.redis("--maxclients", "12000", "--appendonly", "yes")
+    redis_slow, redis_grown, redis_answers, _ = beside_flood_of_waits(redis, bench.redis("--replicaof", "127.0.0.1", str(redis.port)))
+    bench.stop_all()
+    primary = bench.ladon("--io-threads", "1", "--maxclients", "12000")
+    replica = bench.ladon("--io-threads", "1", "--replicaof", "127.0.0.1 %d" % primary.port)
+    slow, grown, answers, served = beside_flood_of_waits(primary, replica)
+    right = slow <= max(1.5 * redis_slow, 30) and grown <= max(redis_grown, 0) + GROWN_BYTES and served
+    return "%.1f ms, +%d MB, %d rounds, a replica %s; Redis %.1f ms, +%d MB, %d rounds" % (
+        slow, grown // MB, answers, "goes on" if served else "stands", redis_slow, redis_grown // MB, redis_answers), right
+
+
+def flap(replica, primary):
+    """REPLICAOF there and NO ONE, every 10 ms, until it ends; then there."""
+    there = ("REPLICAOF", "127.0.0.1", str(primary.port))
+
+    def run(ends):
+        client = replica.client()
+        while not ends.is_set():
+            for words in (there, ("REPLICAOF", "NO", "ONE")):
+                client.error(*words)
+                time.sleep(0.01)
+        client(*there)
+    return run
+
+
+def beside_flapping(primary, replica):
+    write(primary)(threading.Event())
+    before = replica.rss_bytes()
+    slow, grown = pings(primary, 6, flap(replica, primary))
+    linked(replica)
+    primary.client()("SET", "last", "one")
+    return slow, max(grown, replica.rss_bytes() - before), shows(replica, "last")
+
+
+@fault("a server is told to follow another one, and nobody, every 10 ms",
+       "p99.9 of another client's PING at the other one at most 1.5 times Redis' (or %d ms), RSS of both at most Redis' growth and "
+       "%d MB; in the end it follows" % (FLOOR_MS, GROWN_BYTES // MB))
+def flapping(bench):
+    redis = bench.redis("--repl-diskless-sync-delay", "0")
+    redis_slow, redis_grown, _ = beside_flapping(redis, bench.redis())
+    bench.stop_all()
+    slow, grown, served = beside_flapping(bench.ladon("--io-threads", "1"), bench.ladon("--io-threads", "1"))
+    right = slow <= max(1.5 * redis_slow, FLOOR_MS) and grown <= max(redis_grown, 0) + GROWN_BYTES and served
+    return "%.1f ms, +%d MB, %s; Redis %.1f ms, +%d MB" % (
+        slow, grown // MB, "follows" if served else "does not follow", redis_slow, redis_grown // MB), right
+
+
+def beside_half_open(server, port):
+    """p99.9 and growth while strangers keep connections to the nodes' port open, with half a greeting or none."""
+    def strangers(ends):
+        held = []
+        while not ends.is_set():
+            try:
+                one = socket.create_connection(("127.0.0.1", port), timeout=1)
+                if len(held) % 2:
+                    one.sendall(b"\x40\x00\x00\x00\x01RCmb"[:1 + len(held) % 9])
+                held.append(one)
+            except OSError:
+                time.sleep(0.01)
+            if len(held) >= 200:
+                ends.wait(0.02)
+                held.pop(0).close()
+    return pings(server, 6, strangers)
+
+
+@fault("200 connections of strangers to the port of a cluster's nodes, who say half a greeting or nothing",
+       "p99.9 of another client's PING at most 1.5 times Redis' (or %d ms), RSS at most Redis' growth and %d MB; a node that restarts "
+       "belongs again, and writes at quorum are done" % (FLOOR_MS, GROWN_BYTES // MB))
+def strangers_at_the_mesh(bench):
+    bus = free_port()
+    redis = bench.redis("--cluster-enabled", "yes", "--cluster-port", str(bus))
+    redis_slow, redis_grown = beside_half_open(redis, bus)
+    bench.stop_all()
+    nodes, ports = [], [free_port() for _ in range(3)]
+    own = ["--io-threads", "1", "--cluster-enabled", "yes", "--cluster-secret", "s", "--failover-timeout", "1000", "--cluster-port"]
+    nodes = [bench.ladon(*own, str(port)) for port in ports]
+    made = subprocess.run([bench.ladon_path, "cluster", "create", *["127.0.0.1:%d" % node.port for node in nodes]], capture_output=True)
+    if made.returncode:
+        return made.stderr.decode()[-300:], False
+    leader = next(node for node in nodes if b"role:master" in node.client()("INFO", "replication"))
+    at = nodes.index(leader)
+    held = [socket.create_connection(("127.0.0.1", ports[at]), timeout=5) for _ in range(100)]
+    slow, grown = beside_half_open(leader, ports[at])
+    other = nodes[(at + 1) % 3]
+    other.kill()
+    words = [bench.ladon_path, "serve", "--resp", "127.0.0.1:%d" % other.port, "--dir", other.directory, *own, str(ports[(at + 1) % 3])]
+    again = bench.started(other, words)
+    nodes[(at + 2) % 3].kill()
+    client = leader.client()
+    client("CLIENT", "GATE", "quorum")
+    written = client("SET", "last", "one") in (b"OK", "OK")
+    served = written and shows(again, "last")
+    right = slow <= max(1.5 * redis_slow, FLOOR_MS) and grown <= max(redis_grown, 0) + GROWN_BYTES and served
+    return "%.1f ms, +%d MB, %s (%d held); Redis %.1f ms, +%d MB" % (
+        slow, grown // MB, "belongs again" if served else "stays away", len(held), redis_slow, redis_grown // MB), right

@@ -176,7 +176,7 @@ mod tests {
             assert!(found.insert(row.name, row.status).is_none(), "{} twice", row.name);
         }
         assert_eq!(found["get"], Status::Works);
-        assert_eq!(found["failover"], Status::Absent);
+        assert_eq!(found["failover"], Status::Works);
         assert_eq!(found["debug"], Status::Partly);
         assert_eq!(found.get("hexpire"), None, "it is of Redis 7.4");
     }

@@ -1,5 +1,6 @@
 //! What commands need of the log and the checkpoints.
 
+use crate::client::clients::ClientInfo;
 use crate::upstream::Replicas;
 use ladon_record::{Gate, Lsn};
 use std::sync::Arc;
@@ -43,11 +44,11 @@ pub trait Durability: Send + Sync {
 /// Consistent copies of the data's files, which clients fetch piece by piece. All of it may wait for
 /// the disk: it is for the threads of long jobs.
 pub trait Backups: Send + Sync {
-    /// Begins one: every change that anybody has seen by now is in it.
+    /// Begins one, for this client: every change that anybody has seen by now is in it.
     ///
     /// # Errors
     /// See [`BackupError`].
-    fn begin(&self) -> Result<BackupBegun, BackupError>;
+    fn begin(&self, client: &Arc<ClientInfo>) -> Result<BackupBegun, BackupError>;
     /// Reads up to `count` bytes at `at` of a file; fewer only at its end.
     ///
     /// # Errors
@@ -72,7 +73,7 @@ pub struct BackupBegun {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BackupError {
     /// Others are being made.
-    #[error("{0} backups are being made already; wait for one, or a minute if its client is gone")]
+    #[error("{0} backups are being made already; wait for one")]
     TooMany(usize),
     /// There is none of this number.
     #[error(

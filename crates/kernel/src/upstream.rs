@@ -16,6 +16,63 @@ pub trait Upstream: Send + Sync {
     /// # Errors
     /// Why not.
     fn follow(&self, primary: Option<Place>) -> Result<(), String>;
+
+    /// Begins to hand over to a replica, in the background.
+    ///
+    /// # Errors
+    /// Why not, in Redis' words.
+    fn fail_over(&self, order: FailoverOrder) -> Result<(), String>;
+
+    /// Ends that. If it has begun to follow the replica, the server writes again when this returns. For
+    /// the threads of long jobs.
+    ///
+    /// # Errors
+    /// There is no failover, or what [`Upstream::follow`] says.
+    fn abort_failover(&self) -> Result<(), String>;
+
+    /// How far a failover is.
+    fn failover_state(&self) -> FailoverState;
+
+    /// Takes over from the server that this one follows, once it has that one's log of `run` up to
+    /// `end`, or at once (`force`). For the threads of long jobs.
+    ///
+    /// # Errors
+    /// Why not: the other one then writes on.
+    fn take_over(&self, run: &str, end: Lsn, force: bool) -> Result<(), String>;
+}
+
+/// What `FAILOVER` asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FailoverOrder {
+    /// The replica; `None`: the first that has everything.
+    pub target: Option<Place>,
+    /// After the timeout, the replica takes over though it lacks something.
+    pub force: bool,
+    /// How long a replica may take to have everything.
+    pub timeout: Option<Duration>,
+}
+
+/// How far a failover is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailoverState {
+    /// There is none.
+    #[default]
+    No,
+    /// Writes wait until a replica has everything.
+    WaitingForSync,
+    /// The replica is to take over.
+    InProgress,
+}
+
+impl FailoverState {
+    /// In the words of `INFO`.
+    pub fn name(self) -> &'static str {
+        match self {
+            FailoverState::No => "no-failover",
+            FailoverState::WaitingForSync => "waiting-for-sync",
+            FailoverState::InProgress => "failover-in-progress",
+        }
+    }
 }
 
 /// The link to the server that this one follows.
@@ -82,7 +139,8 @@ pub trait Replicas: Send + Sync {
     /// The connection is none of a replica.
     fn position(&self, client: u64, run: &str, end: Lsn) -> Result<Position, String>;
 
-    /// Bytes of the log, once there are some on the disk behind those that the replica has.
+    /// Bytes of the log, once there are some behind those that the replica has: on the disk where the gate
+    /// needs that, else written. None if somebody waits for what it has.
     ///
     /// # Errors
     /// See [`FramesError`].

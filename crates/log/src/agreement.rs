@@ -19,8 +19,6 @@ pub(crate) struct Agreement {
     is_member: AtomicBool,
     /// Until when no other node can lead, in monotonic nanoseconds.
     valid_until_ns: AtomicU64,
-    /// The highest position that somebody waits for.
-    wanted: AtomicU64,
     propose: Mutex<Option<Propose>>,
     /// Up to where the other members have the log on their disks, as the leader knows.
     others: Mutex<Vec<Lsn>>,
@@ -31,7 +29,6 @@ impl Agreement {
         Agreement {
             is_member: AtomicBool::new(false),
             valid_until_ns: AtomicU64::new(0),
-            wanted: AtomicU64::new(0),
             propose: Mutex::new(None),
             others: Mutex::new(Vec::new()),
         }
@@ -123,18 +120,20 @@ impl Log {
         self.is_of_group() && self.agreement.valid_until_ns.load(Ordering::Relaxed) == 0
     }
 
-    /// Asks the group to commit everything up to `lsn`; cheap if that was already asked.
+    /// Asks the group to commit everything up to `lsn`, or read replicas to say what they have; cheap
+    /// if that was already asked.
     #[inline]
     pub fn want_committed(&self, lsn: Lsn) {
-        if self.agreement.wanted.load(Ordering::Relaxed) < lsn.0 {
+        if self.positions.wanted.0.load(Ordering::Relaxed) < lsn.0 {
             self.ask_group(lsn);
         }
     }
 
     #[cold]
     fn ask_group(&self, lsn: Lsn) {
-        self.agreement.wanted.fetch_max(lsn.0, Ordering::SeqCst);
+        self.positions.wanted.0.fetch_max(lsn.0, Ordering::SeqCst);
         fence(Ordering::SeqCst);
+        self.waiters.wanted_advanced(lsn.0);
         if let Some(propose) = &*self.agreement.propose.lock() {
             propose();
         }
@@ -142,11 +141,11 @@ impl Log {
 
     /// The highest position that was asked for.
     pub fn wanted_committed(&self) -> Lsn {
-        Lsn(self.agreement.wanted.load(Ordering::SeqCst))
+        Lsn(self.positions.wanted.0.load(Ordering::SeqCst))
     }
 
     /// What somebody wanted may be behind the log's end after a cut.
     pub(crate) fn cut_agreement(&self, to: Lsn) {
-        self.agreement.wanted.fetch_min(to.0, Ordering::SeqCst);
+        self.positions.wanted.0.fetch_min(to.0, Ordering::SeqCst);
     }
 }

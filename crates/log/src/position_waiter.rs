@@ -23,6 +23,8 @@ pub(crate) struct Positions {
     pub(crate) committed: CachePadded<AtomicU64>,
     /// Counts the changes of what the other members have.
     pub(crate) others_news: CachePadded<AtomicU64>,
+    /// The highest position that somebody waits for others to have.
+    pub(crate) wanted: CachePadded<AtomicU64>,
 }
 
 impl Positions {
@@ -32,6 +34,7 @@ impl Positions {
             durable: CachePadded(AtomicU64::new(at.0)),
             committed: CachePadded(AtomicU64::new(0)),
             others_news: CachePadded(AtomicU64::new(0)),
+            wanted: CachePadded(AtomicU64::new(0)),
         }
     }
 
@@ -67,6 +70,7 @@ pub struct PositionWaiter {
     awaits_durable: AtomicU64,
     awaits_committed: AtomicU64,
     awaits_others: AtomicU64,
+    awaits_wanted: AtomicU64,
     positions: Arc<Positions>,
     awaited: Arc<AtomicUsize>,
     wake: Arc<dyn Fn() + Send + Sync>,
@@ -98,6 +102,13 @@ impl PositionWaiter {
     /// since.
     pub fn await_others(&self, seen: u64) -> bool {
         self.register(&self.awaits_others, Lsn(seen + 1), &self.positions.others_news.0)
+    }
+
+    /// Requests one wake-up when somebody waits for others to have everything up to `lsn` or more
+    /// ([`crate::Log::want_committed`]), and replaces an earlier request. Returns true if that is
+    /// already so.
+    pub fn await_wanted(&self, lsn: Lsn) -> bool {
+        self.register(&self.awaits_wanted, lsn, &self.positions.wanted.0)
     }
 
     fn register(&self, awaits: &AtomicU64, lsn: Lsn, position: &AtomicU64) -> bool {
@@ -173,6 +184,7 @@ impl PositionWaiters {
             awaits_durable: AtomicU64::new(NOTHING),
             awaits_committed: AtomicU64::new(NOTHING),
             awaits_others: AtomicU64::new(NOTHING),
+            awaits_wanted: AtomicU64::new(NOTHING),
             positions: positions.clone(),
             awaited: self.awaited.clone(),
             wake,
@@ -186,6 +198,7 @@ impl PositionWaiters {
         waiter.await_instead(&waiter.awaits_durable, NOTHING);
         waiter.await_instead(&waiter.awaits_committed, NOTHING);
         waiter.await_instead(&waiter.awaits_others, NOTHING);
+        waiter.await_instead(&waiter.awaits_wanted, NOTHING);
         self.all.lock().retain(|other| !Arc::ptr_eq(other, waiter));
     }
 
@@ -207,6 +220,11 @@ impl PositionWaiters {
     pub(crate) fn others_changed(&self, news: u64) {
         fence(Ordering::SeqCst);
         self.wake_where(|waiter| waiter.take_if_reached(&waiter.awaits_others, news));
+    }
+
+    pub(crate) fn wanted_advanced(&self, position: u64) {
+        fence(Ordering::SeqCst);
+        self.wake_where(|waiter| waiter.take_if_reached(&waiter.awaits_wanted, position));
     }
 
     /// Wakes every waiter, because the state changed.

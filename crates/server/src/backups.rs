@@ -1,9 +1,10 @@
 //! Backups that clients are fetching: what is held for them, and until when.
 //!
 //! A backup holds a checkpoint that may have been replaced since, and log that no start needs. That
-//! is disk space, so a backup ends by itself: once nothing was read of it for a minute, and when
-//! the disk is full.
+//! is disk space, so a backup ends by itself: once nothing was read of it for a minute, when the disk is
+//! full, and when another one needs its place and the connection that began it is gone.
 
+use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::durability::{BackupBegun, BackupError, Backups};
 use ladon_log::{CopyError, Log, LogCopy};
 use ladon_platform::Clock;
@@ -11,8 +12,8 @@ use ladon_settings::Settings;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use crate::random::random_u64;
 
@@ -41,6 +42,8 @@ struct Open {
     /// The file of users as it was; it comes after the copy's files.
     users: Option<Vec<u8>>,
     used_ns: Mutex<u64>,
+    /// What is left of the connection that began it.
+    client: Weak<ClientInfo>,
 }
 
 impl ClientBackups {
@@ -92,7 +95,7 @@ impl ClientBackups {
         ended.len()
     }
 
-    fn open_one(&self) -> Result<(Open, BackupBegun), BackupError> {
+    fn open_one(&self, client: &Arc<ClientInfo>) -> Result<(Open, BackupBegun), BackupError> {
         let failed = |error: CopyError| BackupError::Failed(error.to_string());
         let users = self.users()?;
         let copy = self.log.begin_copy().map_err(failed)?;
@@ -101,7 +104,8 @@ impl ClientBackups {
         files.extend(users.as_ref().map(|users| (USERS_NAME.to_owned(), users.len() as u64)));
         let begun = BackupBegun { id: random_u64(), end: copy.end(), files };
         let used_ns = Mutex::new(self.clock.monotonic_ns());
-        Ok((Open { copy: Mutex::new(copy), users, used_ns }, begun))
+        let (copy, client) = (Mutex::new(copy), Arc::downgrade(client));
+        Ok((Open { copy, users, used_ns, client }, begun))
     }
 
     fn users(&self) -> Result<Option<Vec<u8>>, BackupError> {
@@ -119,12 +123,15 @@ impl ClientBackups {
 }
 
 impl Backups for ClientBackups {
-    fn begin(&self) -> Result<BackupBegun, BackupError> {
+    fn begin(&self, client: &Arc<ClientInfo>) -> Result<BackupBegun, BackupError> {
+        if self.count.load(Relaxed) >= BACKUPS_MAX {
+            self.end_those(|open| open.client.upgrade().is_none_or(|client| client.is_gone()));
+        }
         let may_begin = |count| (count < BACKUPS_MAX).then_some(count + 1);
         if self.count.fetch_update(Relaxed, Relaxed, may_begin).is_err() {
             return Err(BackupError::TooMany(BACKUPS_MAX));
         }
-        match self.open_one() {
+        match self.open_one(client) {
             Ok((open, begun)) => {
                 self.open.lock().insert(begun.id, Arc::new(open));
                 tracing::info!("a backup begins, to LSN {}", begun.end);

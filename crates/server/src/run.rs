@@ -266,7 +266,7 @@ impl Server {
         });
         let news = news.clone();
         // Nobody listens any more to what came before.
-        following.may_start(move || drop(news.send(Event::Follow)));
+        following.may_start(&followed, move || drop(news.send(Event::Follow)));
         Some(followed)
     }
 

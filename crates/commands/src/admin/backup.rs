@@ -40,9 +40,9 @@ pub(crate) const COMMANDS: &[Code] = &[Code::container(
 
 fn begin(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     copies_data(ctx.node)?;
-    let backups = backups(ctx)?;
+    let (backups, client) = (backups(ctx)?, Arc::clone(&ctx.session.info));
     ctx.reply_aside(move |_| {
-        let begun = backups.begin();
+        let begun = backups.begin(&client);
         Box::new(Headed::new(move |reply| write_begun(reply, begun), ()))
     });
     Ok(())

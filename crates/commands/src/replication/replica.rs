@@ -3,12 +3,14 @@
 //! ```text
 //! LADON.REPLICA HELLO version run-id host port    this connection is a replica's; host '-': its own
 //! LADON.REPLICA POSITION run end                  1 if the log goes on there, else 0; all its runs
+//! LADON.REPLICA TAKEOVER run end [FORCE]          this server, a replica, writes from now on (FAILOVER)
 //! LADON.REPLICA FRAMES run from durable applied milliseconds count
 //!                                                 bytes of the log from there on; waits for some
 //! ```
 //! The first sync is a backup (`LADON.BACKUP`). A replica that gets `-RESYNC` asks for its position
 //! again.
 
+use super::replicaof::done;
 use crate::shared::help::HELP;
 use crate::shared::made_bulk::MadeBulk;
 use ladon_kernel::command::args::{integer_in, is};
@@ -45,6 +47,7 @@ pub(crate) const COMMANDS: &[Code] = &[Code::container(
         Code::with_locks("hello", LockNeed::None, hello),
         Code::with_locks("position", LockNeed::None, position),
         Code::with_locks("frames", LockNeed::None, frames),
+        Code::with_locks("takeover", LockNeed::None, take_over),
         HELP,
     ],
 )];
@@ -110,6 +113,23 @@ fn position(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
         reply.bulk(run);
         reply.integer(begin.0 as i64);
     }
+    Ok(())
+}
+
+/// What the server says that this one follows, and that hands over to it.
+fn take_over(ctx: &mut Ctx<'_>, args: &[&[u8]]) -> CommandResult {
+    let upstream = ctx.node.upstream.clone().ok_or(NOT_HERE)?;
+    let run = text(args[2], IDENTITY_BYTES_MAX, "identity of a run")?;
+    let end = position_at(args[3])?;
+    let force = match args[4..] {
+        [] => false,
+        [word] if is(word, "force") => true,
+        _ => return Err(CommandError::Syntax),
+    };
+    if ctx.large_aside() == Large::NEVER {
+        return Err(NOT_HERE);
+    }
+    ctx.reply_later(JobKind::Errand, move |_| done(upstream.take_over(&run, end, force)));
     Ok(())
 }
 

@@ -241,6 +241,10 @@ impl<'a> Work<'a> {
         let mut last = None;
         for request in wire::requests(&read, &thing.key) {
             last = connection.call(&request).ok();
+            // What comes too late would be taken for the next one's.
+            if last.is_none() {
+                break;
+            }
         }
         let Some(reply) = last else { return Ok(false) };
         let was = match wire::outcome(thing.kind, &read, &reply)? {

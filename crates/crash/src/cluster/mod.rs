@@ -58,6 +58,10 @@ pub struct ClusterArguments {
     /// Members.
     #[arg(long, default_value_t = 3, global = true)]
     nodes: usize,
+    /// So many members have the data besides the leader. With one node more than that needs, the last
+    /// one is a witness, as `ladon cluster create --replicas` makes it.
+    #[arg(long)]
+    replicas: Option<usize>,
     /// Clients at once.
     #[arg(long, default_value_t = 6)]
     clients: u64,
@@ -142,6 +146,7 @@ fn run(arguments: &ClusterArguments, program: &Path, dir: &Path) -> Result<Strin
         program: program.to_owned(),
         dir: dir.to_owned(),
         count: arguments.nodes,
+        has_witness: has_witness(arguments)?,
         failover_ms: arguments.failover_timeout,
         in_namespaces,
     };
@@ -172,11 +177,12 @@ fn run(arguments: &ClusterArguments, program: &Path, dir: &Path) -> Result<Strin
     let summary = run_cluster(&plan)?;
     let ClusterSummary { rounds, tally } = summary;
     Ok(format!(
-        "seed {seed}: {rounds} rounds with {} nodes in {:.0} s: {} operations acknowledged at quorum, {} \
+        "seed {seed}: {rounds} rounds with {} nodes{} in {:.0} s: {} operations acknowledged at quorum, {} \
          of unknown outcome, longest time without an answer {} ms; every history linearizable ({} \
          undecided), data of all members equal. Clocks were not stepped: that needs a clock of its own \
          for each process.\nreplies other than answers: {:?}",
         arguments.nodes,
+        if plan.shape.has_witness { ", one of them a witness," } else { "" },
         began.elapsed().as_secs_f64(),
         tally.known,
         tally.unknown,
@@ -184,6 +190,23 @@ fn run(arguments: &ClusterArguments, program: &Path, dir: &Path) -> Result<Strin
         tally.undecided,
         tally.refusals
     ))
+}
+
+/// Whether the last node is a witness.
+fn has_witness(arguments: &ClusterArguments) -> Result<bool, String> {
+    let Some(replicas) = arguments.replicas else { return Ok(false) };
+    let is_story = |only: &String| story_names().contains(&only.as_str());
+    if arguments.command.is_some() || arguments.table || arguments.only.iter().any(is_story) {
+        return Err("--replicas is for rounds: all else is of members with data".to_owned());
+    }
+    match arguments.nodes.checked_sub(replicas + 1) {
+        Some(0) => Ok(false),
+        Some(1) if replicas > 0 => Ok(true),
+        _ => Err(format!(
+            "--replicas {replicas} needs {} nodes, or one more for a witness",
+            replicas + 1
+        )),
+    }
 }
 
 /// Runs these so many times.

@@ -34,6 +34,8 @@ pub struct Shape {
     pub dir: PathBuf,
     /// How many members.
     pub count: usize,
+    /// The last of them is a witness: it votes, and has no data.
+    pub has_witness: bool,
     /// Milliseconds: the setting `failover-timeout`.
     pub failover_ms: u64,
     /// A network namespace for each node; this process is inside of its own.
@@ -108,6 +110,10 @@ impl Nodes {
         let addresses: Vec<String> =
             (0..shape.count).map(|node| nodes.network.address(node).to_string()).collect();
         let mut words = vec!["create", "--timeout", "90"];
+        let replicas = shape.count.saturating_sub(2).to_string();
+        if shape.has_witness {
+            words.extend(["--shards", "1", "--replicas", &replicas]);
+        }
         words.extend(addresses.iter().map(|address| &address[..]));
         nodes.cluster(&words)?;
         Ok(nodes)
@@ -126,6 +132,11 @@ impl Nodes {
 
     pub(crate) fn count(&self) -> usize {
         self.shape.count
+    }
+
+    /// The members that have data: all but a witness.
+    pub(crate) fn with_data(&self) -> std::ops::Range<usize> {
+        0..self.shape.count - usize::from(self.shape.has_witness)
     }
 
     pub(crate) fn failover(&self) -> Duration {
@@ -379,11 +390,11 @@ impl Nodes {
         there.filter_map(|member| member.get("member").cloned()).collect()
     }
 
-    /// Waits until all members have the same data, and compares.
+    /// Waits until all members that have data have the same, and compares.
     pub(crate) fn are_equal(&self) -> Result<(), String> {
         let mut last = Vec::new();
         until("equal data of all members", || {
-            last = (0..self.count()).map(|node| self.digest(node)).collect();
+            last = self.with_data().map(|node| self.digest(node)).collect();
             let first = last[0].clone()?;
             last.iter().all(|digest| digest.as_ref() == Some(&first)).then_some(())
         })
@@ -396,7 +407,7 @@ impl Nodes {
             let leader = self.leader_now()?;
             let committed: u64 = self.status(leader)?.fact("committed").parse().ok()?;
             let has = |node: usize| self.status(node)?.fact("applied").parse::<u64>().ok();
-            (0..self.count()).all(|node| has(node) >= Some(committed)).then_some(())
+            self.with_data().all(|node| has(node) >= Some(committed)).then_some(())
         })
     }
 

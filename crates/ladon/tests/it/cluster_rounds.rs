@@ -10,6 +10,7 @@ fn shape(dir: &Path) -> Shape {
         program: env!("CARGO_BIN_EXE_ladon").into(),
         dir: dir.to_owned(),
         count: 3,
+        has_witness: false,
         failover_ms: 500,
         in_namespaces: false,
     }
@@ -18,9 +19,10 @@ fn shape(dir: &Path) -> Shape {
 #[test]
 fn what_clients_see_at_quorum_is_linearizable_through_faults() {
     let dir = tempfile::tempdir().expect("a directory");
-    for only in ["stop-leader", "several"] {
+    for (only, has_witness) in [("stop-leader", false), ("several", false), ("kill-leader", true)] {
+        let shape = Shape { has_witness, ..shape(dir.path()) };
         let summary = run_cluster(&ClusterPlan {
-            shape: shape(dir.path()),
+            shape,
             rounds: 2,
             time: Duration::from_secs(600),
             seed: 7,

@@ -3,6 +3,8 @@
 //!
 //! Waits are long, because machines that run tests are busy; nothing is asserted of a time.
 
+mod failover;
+
 use crate::common::until;
 use crate::iproto::client::Iproto;
 use crate::live::{bulk, call, error, ok};
@@ -377,6 +379,36 @@ fn a_replica_that_is_let_go_writes_and_can_be_followed() {
     second.start_with(&["--replicaof", &of]);
     first.equals(&second, "4");
     assert_eq!(call(&mut second.client(), &["EXISTS", "own"]), Value::Integer(0));
+}
+
+#[test]
+fn first_syncs_that_broke_leave_room_for_others() {
+    let primary = Node::new(&[]);
+    fill(&primary);
+    let begin = || {
+        let mut client = primary.client();
+        let begun = call(&mut client, &["LADON.BACKUP", "BEGIN"]);
+        matches!(begun, Value::Array(_)).then_some(client)
+    };
+    let held: Vec<Client> = (0..4).map(|_| begin().expect("a backup")).collect();
+    assert!(begin().is_none(), "a fifth one");
+    drop(held);
+    // They would end by themselves after a minute.
+    let began = std::time::Instant::now();
+    let again: Vec<Client> = (0..4).map(|_| until("a backup", begin)).collect();
+    assert!(began.elapsed() < Duration::from_secs(50));
+    drop(again);
+    let replica = Node::of(&primary, &[]);
+    primary.equals(&replica, "1");
+    // Back and forth: each time, all data was to come anew.
+    let port = primary.port().to_string();
+    for _ in 0..30 {
+        let mut client = replica.client();
+        assert_eq!(call(&mut client, &["REPLICAOF", "NO", "ONE"]), ok());
+        assert_eq!(call(&mut client, &["REPLICAOF", "127.0.0.1", &port]), ok());
+    }
+    primary.equals(&replica, "2");
+    assert!(began.elapsed() < Duration::from_secs(50));
 }
 
 #[test]

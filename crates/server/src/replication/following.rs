@@ -1,16 +1,17 @@
 //! Whom this server follows, and the thread that does it, for as long as the server runs.
 
+use super::failover::Handover;
 use super::link::{Link, LinkError, own_port};
 use super::place::FollowedData;
 use ladon_kernel::replication::Place;
 use ladon_kernel::role::Role;
-use ladon_kernel::upstream::{LinkState, Upstream, UpstreamView};
+use ladon_kernel::upstream::{FailoverOrder, FailoverState, LinkState, Upstream, UpstreamView};
 use ladon_record::Lsn;
 use ladon_settings::{Id, Primary, Settings};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -35,20 +36,27 @@ pub(crate) enum Ended {
 /// What is wanted, as of one moment.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
-    place: Option<Place>,
-    number: u64,
+    pub(super) place: Option<Place>,
+    pub(super) number: u64,
+    /// The other server is a replica that takes over first; also if it lacks something (`true`).
+    pub(super) hands_over: Option<bool>,
 }
 
 /// Whom this server follows.
 pub(crate) struct Following {
     settings: Arc<Settings>,
     run_id: String,
-    inner: Mutex<Inner>,
+    pub(super) this: Weak<Following>,
+    pub(super) inner: Mutex<Inner>,
     changed: Condvar,
 }
 
-struct Inner {
-    wanted: Wanted,
+pub(super) struct Inner {
+    pub(super) wanted: Wanted,
+    /// A failover that is under way, and how many there were.
+    pub(super) handover: Option<Handover>,
+    pub(super) handovers: u64,
+    data: Weak<FollowedData>,
     /// The number of what was wanted and is so.
     done: u64,
     /// Why it is not.
@@ -70,9 +78,12 @@ impl Following {
         let place = primary.map(|Primary { host, port }| Place { host, port });
         let view =
             UpstreamView { primary: place.clone().unwrap_or_default(), ..Default::default() };
-        let wanted = Wanted { place, number: 1 };
+        let wanted = Wanted { place, number: 1, hands_over: None };
         let inner = Inner {
             wanted,
+            handover: None,
+            handovers: 0,
+            data: Weak::new(),
             done: 0,
             refused: None,
             stop: false,
@@ -83,7 +94,10 @@ impl Following {
             down: Instant::now(),
         };
         let (inner, changed) = (Mutex::new(inner), Condvar::new());
-        Arc::new(Following { settings, run_id, inner, changed })
+        Arc::new_cyclic(|this| {
+            let this = Weak::clone(this);
+            Following { settings, run_id, this, inner, changed }
+        })
     }
 
     /// Whether the server is to follow another one.
@@ -92,9 +106,14 @@ impl Following {
     }
 
     /// There is data. Calls `start`, now or once the server is to follow another one.
-    pub(crate) fn may_start(&self, start: impl FnOnce() + Send + 'static) {
+    pub(crate) fn may_start(
+        &self,
+        data: &Arc<FollowedData>,
+        start: impl FnOnce() + Send + 'static,
+    ) {
         let mut inner = self.inner.lock();
         inner.stop = false;
+        inner.data = Arc::downgrade(data);
         match inner.wanted.place {
             Some(_) => start(),
             None => inner.start = Some(Box::new(start)),
@@ -120,7 +139,15 @@ impl Following {
         let mut inner = self.inner.lock();
         inner.stop = true;
         inner.start = None;
+        if let (Some(_), Some(data)) = (inner.handover.take(), inner.data.upgrade()) {
+            data.shared().unpause();
+        }
         self.interrupt(&mut inner);
+    }
+
+    /// The server's data, once there is some.
+    pub(super) fn data(&self) -> Option<Arc<FollowedData>> {
+        self.inner.lock().data.upgrade()
     }
 
     fn interrupt(&self, inner: &mut Inner) {
@@ -132,7 +159,7 @@ impl Following {
     }
 
     fn run(&self, data: &FollowedData) -> Ended {
-        let mut pause = RETRY_AFTER;
+        let (mut pause, mut of) = (RETRY_AFTER, 0);
         loop {
             let wanted = {
                 let inner = self.inner.lock();
@@ -141,6 +168,10 @@ impl Following {
                 }
                 inner.wanted.clone()
             };
+            // What broke before was something else.
+            if of != wanted.number {
+                (pause, of) = (RETRY_AFTER, wanted.number);
+            }
             let Some(place) = &wanted.place else {
                 let written = if data.follows() { data.write() } else { Ok(()) };
                 if written.is_ok() {
@@ -162,6 +193,7 @@ impl Following {
                     self.inner.lock().view.full_syncs += 1;
                     return Ended::Replaced;
                 }
+                Err(LinkError::NoTakeover { said }) => self.leads_on(&wanted, data, &said),
                 Err(error) => {
                     let was_sync = self.broke(data, &error);
                     pause = match was_sync {
@@ -188,6 +220,10 @@ impl Following {
             inner.view.applied = data.applied();
         }
         let mut link = Link::connect(self, data, wanted, place)?;
+        if let Some(force) = wanted.hands_over {
+            link.hand_over(force)?;
+            self.has_handed_over(wanted, data);
+        }
         loop {
             match link.run() {
                 Err(error) if error.is_resync() => {
@@ -332,6 +368,39 @@ impl Following {
     }
 }
 
+impl Following {
+    /// Follows another one from now on, or nobody, and waits until that is so.
+    pub(super) fn change(&self, primary: Option<Place>) -> Result<(), String> {
+        let mut inner = self.inner.lock();
+        if inner.wanted.place == primary && inner.refused.is_none() {
+            return Ok(());
+        }
+        self.want(&mut inner, primary, None)?;
+        let number = inner.wanted.number;
+        self.await_done(inner, number)
+    }
+
+    /// Notes what is wanted, for the thread.
+    pub(super) fn want(
+        &self,
+        inner: &mut Inner,
+        primary: Option<Place>,
+        hands_over: Option<bool>,
+    ) -> Result<(), String> {
+        let text = primary.as_ref().map(|place| format!("{} {}", place.host, place.port));
+        self.settings.note(Id::replicaof, &text.unwrap_or_default())?;
+        inner.view.primary = primary.clone().unwrap_or_default();
+        inner.view.error = None;
+        (inner.heard, inner.down) = (None, Instant::now());
+        inner.wanted = Wanted { place: primary, number: inner.wanted.number + 1, hands_over };
+        self.interrupt(inner);
+        if let Some(start) = inner.start.take() {
+            start();
+        }
+        Ok(())
+    }
+}
+
 impl Upstream for Following {
     fn view(&self) -> Option<UpstreamView> {
         let inner = self.inner.lock();
@@ -345,21 +414,25 @@ impl Upstream for Following {
     }
 
     fn follow(&self, primary: Option<Place>) -> Result<(), String> {
-        let mut inner = self.inner.lock();
-        if inner.wanted.place == primary && inner.refused.is_none() {
-            return Ok(());
+        if self.inner.lock().handover.is_some() {
+            return Err("REPLICAOF not allowed while failing over.".to_owned());
         }
-        let text = primary.as_ref().map(|place| format!("{} {}", place.host, place.port));
-        self.settings.note(Id::replicaof, &text.unwrap_or_default())?;
-        inner.view.primary = primary.clone().unwrap_or_default();
-        inner.view.error = None;
-        (inner.heard, inner.down) = (None, Instant::now());
-        let number = inner.wanted.number + 1;
-        inner.wanted = Wanted { place: primary, number };
-        self.interrupt(&mut inner);
-        if let Some(start) = inner.start.take() {
-            start();
-        }
-        self.await_done(inner, number)
+        self.change(primary)
+    }
+
+    fn fail_over(&self, order: FailoverOrder) -> Result<(), String> {
+        self.begin_failover(order)
+    }
+
+    fn abort_failover(&self) -> Result<(), String> {
+        self.stop_failover()
+    }
+
+    fn failover_state(&self) -> FailoverState {
+        self.inner.lock().handover.as_ref().map_or(FailoverState::No, Handover::state)
+    }
+
+    fn take_over(&self, run: &str, end: Lsn, force: bool) -> Result<(), String> {
+        self.take_over_from(run, end, force)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! LADON.REPLICA HELLO version run-id host port
+//! LADON.REPLICA TAKEOVER run end [FORCE]   -> that server, a replica until now, writes from now on
 //! LADON.REPLICA POSITION run end           -> it goes on from there, or:
 //! LADON.BACKUP BEGIN, READ ..., END        all data, beside what is here
 //! LADON.REPLICA FRAMES run from durable applied wait count -> bytes of the log, again and again
@@ -58,6 +59,9 @@ pub(super) enum LinkError {
     /// This server's side.
     #[error("{0}")]
     Own(#[from] io::Error),
+    /// The replica that was to take over does not.
+    #[error("the replica does not take over: {said}")]
+    NoTakeover { said: String },
     /// Something else is wanted now.
     #[error("the server is to do something else")]
     Changed,
@@ -159,6 +163,26 @@ impl<'a> Link<'a> {
                 if said.contains("unknown command") =>
             {
                 Err(LinkError::NotLadon { at, said })
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Has the other server take over, which is a replica of this one until then.
+    pub(super) fn hand_over(&mut self, force: bool) -> Result<(), LinkError> {
+        let Some((run, end)) = self.data.position() else {
+            let said = "the log of this server is not what its data is".to_owned();
+            return Err(LinkError::NoTakeover { said });
+        };
+        let end = end.to_string();
+        let mut words: Vec<&[u8]> = vec![b"LADON.REPLICA", b"TAKEOVER"];
+        words.extend([run.as_bytes(), end.as_bytes()]);
+        if force {
+            words.push(b"FORCE");
+        }
+        match self.ask(&words) {
+            Err(LinkError::Client { error: ClientError::Refused(said), .. }) => {
+                Err(LinkError::NoTakeover { said })
             }
             other => other.map(drop),
         }
@@ -274,9 +298,12 @@ impl<'a> Link<'a> {
         let mut receiver = self.data.receiver();
         self.following.tell(LinkState::Connected);
         self.data.take_role(Role::Follows);
+        let mut has_come = false;
         loop {
             let end = log.reserved();
-            let is_told = self.peer.own_durable(end, DISK_WAIT_MAX);
+            // An answer without bytes also says that somebody waits for what is on the disk here.
+            let most = if has_come { Duration::ZERO } else { DISK_WAIT_MAX };
+            let is_told = self.peer.own_durable(end, most);
             let is_full = self.data.is_full()?;
             let from = Lsn(end.0 + receiver.rest_bytes());
             let wait = if is_told && !is_full { HEARTBEAT } else { UNTOLD };
@@ -293,6 +320,7 @@ impl<'a> Link<'a> {
             let Reply::Bulk(Some(bytes)) = self.ask(&words)? else {
                 return Err(self.failed(ClientError::Malformed));
             };
+            has_come = !bytes.is_empty();
             self.data.take(&mut receiver, &bytes)?;
             self.following.tell_received(Lsn(from.0 + bytes.len() as u64), self.data.applied());
             if is_full {

@@ -30,9 +30,12 @@ impl LogWait {
         LogWait { log: Arc::clone(log), waiter, bell }
     }
 
-    /// Waits until everything up to `lsn` is written. Returns whether it is.
-    pub(super) fn written(&self, lsn: Lsn, most: Duration) -> bool {
-        self.wait(|waiter| waiter.await_written(lsn), most)
+    /// Waits until everything up to `lsn` is written, or somebody waits for others to have everything
+    /// up to `wanted`. Returns whether it is written.
+    pub(super) fn written_or_wanted(&self, lsn: Lsn, wanted: Lsn, most: Duration) -> bool {
+        // Both are to be registered.
+        self.wait(|waiter| waiter.await_written(lsn) | waiter.await_wanted(wanted), most);
+        self.log.written() >= lsn
     }
 
     /// Waits until somebody's sync has brought everything up to `lsn` to the disk. Returns whether it

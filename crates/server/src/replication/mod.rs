@@ -5,6 +5,7 @@
 //! | `runs.rs` | what the log is: who wrote which part of it |
 //! | `replicas.rs` | the servers that follow this one |
 //! | `following.rs` | whom this server follows, and the thread that does it |
+//! | `failover.rs` | a replica takes over while both run |
 //! | `link.rs` | one connection to that server: the first sync, then the log |
 //! | `place.rs` | the data of this server, as a replica's or its own |
 //! | `peer.rs` | how the other server is asked: over a connection |
@@ -15,6 +16,7 @@
 //! memory anywhere. Only what is on the other server's disk is given, so no replica is ever ahead of a
 //! server that lost its power.
 
+mod failover;
 mod following;
 mod link;
 mod log_wait;

@@ -16,6 +16,7 @@ use crate::followed::{FollowedRecords, frame_header};
 use ladon_engine::Scratch;
 use ladon_kernel::message::Message;
 use ladon_kernel::role::Role;
+use ladon_kernel::shared::Shared;
 use ladon_log::frame::{FRAME_HEADER_BYTES, FrameKind};
 use ladon_log::{Appender, Log};
 use ladon_platform::Disk;
@@ -83,6 +84,19 @@ impl FollowedData {
             is_broken: AtomicBool::new(false),
             is_astray: AtomicBool::new(false),
         })
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.records.shared
+    }
+
+    pub(super) fn replicas(&self) -> &Arc<ReadReplicas> {
+        &self.replicas
+    }
+
+    /// Whether a log of this run up to there is a part of this one.
+    pub(super) fn has(&self, run: &str, end: Lsn) -> bool {
+        self.runs.lock().has(run, end, self.log.reserved())
     }
 
     pub(super) fn log(&self) -> &Arc<Log> {

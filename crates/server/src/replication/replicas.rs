@@ -15,7 +15,7 @@ use ladon_kernel::upstream::{
 };
 use ladon_log::{Log, LogBytes, PinGuard};
 use ladon_platform::Clock;
-use ladon_record::Lsn;
+use ladon_record::{Gate, Lsn};
 use ladon_settings::Settings;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -28,10 +28,14 @@ use std::time::Duration;
 const REPLICAS_MAX: usize = 64;
 /// For one that is gone, log is kept for so long.
 const GONE_NS_MAX: u64 = 3600 * 1_000_000_000;
-/// How often replicas ask for a sync at most: at the gates `none` to `everysec`, nobody else does.
+/// At the gates that need a sync, how often replicas ask for one that no client has asked for.
 const SYNC_EVERY: Duration = Duration::from_millis(5);
 /// Bytes that one answer has at most.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// An answer costs as much as some requests do, so the next one comes the later the more this one has:
+/// at once for a record of a hundred bytes; under load, with the records of about
+const PAUSE_NS_MAX: u64 = 1_000_000;
+const PAUSE_NS_PER_BYTE: u64 = 250;
 
 /// The replicas of a server's data.
 pub(crate) struct ReadReplicas {
@@ -62,6 +66,8 @@ struct Known {
     pin: Option<(Lsn, PinGuard)>,
     /// Not here while it is read from.
     bytes: Option<LogBytes>,
+    /// It gets no bytes before.
+    pause_until_ns: u64,
 }
 
 impl Inner {
@@ -147,8 +153,8 @@ impl ReadReplicas {
         shared.good_replicas.store(good as u64, SeqCst);
     }
 
-    /// Notes what a replica has. Returns where its bytes are read from.
-    fn note(&self, client: u64, wanted: &FramesWanted) -> Result<LogBytes, FramesError> {
+    /// Notes what a replica has. Returns where its bytes are read from, and not before when.
+    fn note(&self, client: u64, wanted: &FramesWanted) -> Result<(LogBytes, u64), FramesError> {
         let Some(shared) = self.shared.get() else { return Err(nobody()) };
         let inner = &mut *self.inner.lock();
         follows(inner, wanted)?;
@@ -163,30 +169,46 @@ impl ReadReplicas {
         }
         let bytes = known.bytes.take();
         let bytes = bytes.unwrap_or_else(|| LogBytes::new(Arc::clone(&self.log)));
+        let pause_until_ns = known.pause_until_ns;
         self.tell(shared, inner);
-        Ok(bytes)
+        Ok((bytes, pause_until_ns))
     }
 
-    /// Waits until there is something for a replica. Returns up to where.
-    fn await_bytes(&self, wanted: &FramesWanted) -> Lsn {
-        let FramesWanted { from, wait, .. } = *wanted;
+    /// Waits until there is something for a replica, or somebody waits for what it has and has not
+    /// said. Returns up to where it may have bytes.
+    fn await_bytes(&self, wanted: &FramesWanted, pause_until_ns: u64) -> Lsn {
+        let FramesWanted { from, durable, wait, .. } = *wanted;
         let next = Lsn(from.0.saturating_add(1));
+        let untold = if durable < from { Lsn(durable.0 + 1) } else { Lsn::MAX };
         let began_ns = self.clock.monotonic_ns();
         let left = || {
             let passed = self.clock.monotonic_ns().saturating_sub(began_ns);
             wait.saturating_sub(Duration::from_nanos(passed))
         };
-        if self.log.durable() < next {
+        // Before anybody is to wake this thread.
+        let pause = Duration::from_nanos(pause_until_ns.saturating_sub(began_ns)).min(wait);
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+        }
+        let gives_written = self.gives_written();
+        let end = || if gives_written { self.log.written() } else { self.log.durable() };
+        if end() < next {
             let waiter = LogWait::new(&self.log);
-            if waiter.written(next, left()) && !waiter.synced(next, self.until_sync().min(left())) {
+            let is_written = waiter.written_or_wanted(next, untold, left());
+            if is_written && !gives_written && !waiter.synced(next, self.until_sync().min(left())) {
                 self.asked_ns.store(self.clock.monotonic_ns(), Relaxed);
                 waiter.durable(next, left());
             }
         }
-        match self.planted.gives_what_is_not_durable() {
-            true => self.log.written(),
-            false => self.log.durable(),
-        }
+        end()
+    }
+
+    /// Whether replicas get what is not on the disk yet: where clients of this server see it, too, and
+    /// may lose it with the machine's power. A replica's own log is no end of such a kind: what it
+    /// lost, it gets anew, and is not to be shorter meanwhile than what follows it.
+    fn gives_written(&self) -> bool {
+        let is_lax = self.settings.gate() < Gate::Fsync && !self.log.is_follower();
+        is_lax || self.planted.gives_what_is_not_durable()
     }
 }
 
@@ -251,7 +273,8 @@ impl Replicas for ReadReplicas {
         let before = inner.known.remove(&name.run_id);
         let pin = before.and_then(|known| known.pin);
         let place = name.place.clone();
-        let known = Known { place, client, durable: None, heard_ns, pin, bytes: None };
+        let known =
+            Known { place, client, durable: None, heard_ns, pin, bytes: None, pause_until_ns: 0 };
         inner.known.insert(name.run_id.clone(), known);
         tracing::info!("the replica at {}:{} connects", name.place.host, name.place.port);
         Ok(())
@@ -275,9 +298,9 @@ impl Replicas for ReadReplicas {
     }
 
     fn frames(&self, client: u64, wanted: &FramesWanted) -> Result<Vec<u8>, FramesError> {
-        let mut bytes = self.note(client, wanted)?;
+        let (mut bytes, pause_until_ns) = self.note(client, wanted)?;
         let from = wanted.from;
-        let until = self.await_bytes(wanted);
+        let until = self.await_bytes(wanted, pause_until_ns);
         if self.log.reserved() < from {
             return Err(FramesError::Resync(format!("the log does not reach LSN {from}")));
         }
@@ -292,6 +315,8 @@ impl Replicas for ReadReplicas {
         follows(inner, wanted)?;
         if let Some(known) = inner.of_client(client) {
             known.bytes = Some(bytes);
+            let pause_ns = (answer.len() as u64 * PAUSE_NS_PER_BYTE).min(PAUSE_NS_MAX);
+            known.pause_until_ns = self.clock.monotonic_ns() + pause_ns;
         }
         Ok(answer)
     }
@@ -326,6 +351,7 @@ mod tests {
     use ladon_log::{DataDir, LogOptions};
     use ladon_platform::SystemClock;
     use ladon_record::{Change, ChangeBuffer, ValueKind};
+    use ladon_settings::Id;
     use ladon_sim_disk::SimDisk;
     use std::path::Path;
 
@@ -335,7 +361,7 @@ mod tests {
         shared: Arc<Shared>,
     }
 
-    fn primary() -> Primary {
+    fn primary(gate: Gate) -> Primary {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let disk = Arc::new(SimDisk::new(1));
         let options = LogOptions::default();
@@ -343,6 +369,7 @@ mod tests {
         let recovered = recover(dir.unwrap(), 16, clock.unix_ms(), 1, |_| {}, &|_| {}, None);
         let Recovered { log, .. } = recovered.unwrap();
         let settings = Arc::new(Settings::new());
+        settings.note(Id::gate, gate.name()).unwrap();
         let assembly = Assembly {
             settings: Arc::clone(&settings),
             clock: Arc::clone(&clock),
@@ -374,16 +401,25 @@ mod tests {
         }
 
         fn frames(&self, run: &str, from: Lsn) -> Result<Vec<u8>, FramesError> {
-            let (durable, applied) = (from, from);
-            let (run, wait) = (run.to_owned(), Duration::from_millis(20));
-            let wanted = FramesWanted { run, from, durable, applied, wait, bytes: 1 << 20 };
+            self.frames_within(run, (from, from), Duration::from_millis(20))
+        }
+
+        /// Of a replica that has this, and said to have that on its disk.
+        fn frames_within(
+            &self,
+            run: &str,
+            (from, durable): (Lsn, Lsn),
+            wait: Duration,
+        ) -> Result<Vec<u8>, FramesError> {
+            let (run, applied, bytes) = (run.to_owned(), from, 1 << 20);
+            let wanted = FramesWanted { run, from, durable, applied, wait, bytes };
             self.replicas.frames(7, &wanted)
         }
     }
 
     #[test]
     fn only_what_is_on_the_disk_is_given() {
-        let primary = primary();
+        let primary = primary(Gate::Fsync);
         let run = primary.replicas.runs().0;
         let begin = primary.log.reserved();
         let end = primary.append();
@@ -398,8 +434,45 @@ mod tests {
     }
 
     #[test]
+    fn at_a_lax_gate_what_is_written_is_given_unless_this_is_a_replica_itself() {
+        let primary = primary(Gate::EverySec);
+        let run = primary.replicas.runs().0;
+        let begin = primary.log.reserved();
+        let end = primary.append();
+        assert!(primary.log.durable() < end);
+        let bytes = primary.frames(&run, begin).unwrap();
+        assert_eq!(bytes.len() as u64, end.0 - begin.0);
+        primary.log.set_follower(true);
+        assert_eq!(primary.frames(&run, begin), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn who_waits_for_others_has_a_replica_say_what_it_has() {
+        const LONG: Duration = Duration::from_secs(60);
+        let primary = primary(Gate::EverySec);
+        let run = primary.replicas.runs().0;
+        let begin = primary.log.reserved();
+        let end = primary.append();
+        let began = std::time::Instant::now();
+        let answer = std::thread::scope(|threads| {
+            let waits = || primary.frames_within(&run, (end, begin), LONG);
+            let waits = threads.spawn(waits);
+            std::thread::sleep(Duration::from_millis(50));
+            primary.log.want_committed(end);
+            waits.join().unwrap()
+        });
+        assert_eq!(answer, Ok(Vec::new()));
+        assert!(began.elapsed() < LONG);
+        // Once it has said that, it waits for more.
+        let short = Duration::from_millis(20);
+        let began = std::time::Instant::now();
+        assert_eq!(primary.frames_within(&run, (end, end), short), Ok(Vec::new()));
+        assert!(began.elapsed() >= short);
+    }
+
+    #[test]
     fn a_replica_of_another_run_asks_for_its_position_again() {
-        let primary = primary();
+        let primary = primary(Gate::Fsync);
         let run = primary.replicas.runs().0;
         let end = primary.append();
         primary.log.make_durable(end).unwrap();
@@ -417,7 +490,7 @@ mod tests {
 
     #[test]
     fn a_replica_whose_connection_is_gone_counts_for_nothing() {
-        let primary = primary();
+        let primary = primary(Gate::Fsync);
         let run = primary.replicas.runs().0;
         primary.frames(&run, primary.log.durable()).unwrap();
         assert_eq!(primary.replicas.list().len(), 1);

@@ -5,8 +5,8 @@
 //!  primary <-- Link --  replica <-- Link --  replica of a replica      each: disk, log, data, runs
 //! ```
 //! **The oracle.** Each transaction writes three keys in one record. Whatever a replica shows is a state
-//! that some primary had, as a whole; what is on a replica is never lost by the power cut of the server
-//! that it follows; and in the end all have the same data.
+//! that some primary had, as a whole; what is on a replica is never lost by the end of the server that
+//! it follows, unless that was a power cut and the gate allows it; and in the end all have the same data.
 
 mod asked;
 
@@ -26,8 +26,8 @@ use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::shared::Shared;
 use ladon_log::{Appender, DataDir, Log, LogCopy, LogOptions};
 use ladon_platform::{Clock, Disk};
-use ladon_record::{Change, ChangeBuffer, Lsn, ValueKind};
-use ladon_settings::Settings;
+use ladon_record::{Change, ChangeBuffer, Gate, Lsn, ValueKind};
+use ladon_settings::{Id, Settings};
 use ladon_sim_disk::SimDisk;
 use ladon_testkit::Random;
 use parking_lot::Mutex;
@@ -155,6 +155,8 @@ struct World {
     clients: u64,
     faults: bool,
     planted: Planted,
+    /// Of all servers.
+    gate: Gate,
     report: Report,
 }
 
@@ -185,7 +187,6 @@ impl World {
         });
         let seen = Seen { states: ["{}".to_owned()].into(), trouble: None };
         World {
-            random,
             clock: Arc::default(),
             nodes: nodes.into(),
             seen: Arc::new(Mutex::new(seen)),
@@ -193,6 +194,8 @@ impl World {
             clients: 0,
             faults: true,
             planted,
+            gate: random.pick(&[Gate::EverySec, Gate::Fsync]),
+            random,
             report: Report::default(),
         }
     }
@@ -222,6 +225,7 @@ impl World {
         keyspace.set_follower(follows);
         log.set_follower(follows);
         let settings = Arc::new(Settings::new());
+        settings.note(Id::gate, self.gate.name())?;
         let assembly = Assembly {
             settings: Arc::clone(&settings),
             clock: Arc::clone(&clock),
@@ -283,7 +287,8 @@ impl World {
             return;
         }
         let Some(life) = node.life.take() else { return };
-        node.before = life.data.position();
+        let may_lose = power && self.gate < Gate::Fsync;
+        node.before = life.data.position().filter(|_| !may_lose);
         match power {
             true => node.disk.power_cut(),
             false => node.disk.kill(),

@@ -226,6 +226,12 @@ impl Life {
         self.run(async |sitting| sitting.seat().is_changing())
     }
 
+    /// The last entry of its log, and the last one that the library has applied.
+    pub(super) fn entries(&mut self) -> (u64, u64) {
+        let now = self.run(async |sitting| sitting.seat().now());
+        (now.last_index, now.applied_index)
+    }
+
     /// How it stands in its group, for somebody who looks for a bug.
     pub(super) fn show(&mut self) -> String {
         let now = self.run(async |sitting| sitting.seat().now());
@@ -237,7 +243,12 @@ impl Life {
 
     /// Whether it takes part no more until it is restarted.
     pub(super) fn has_stopped(&mut self) -> bool {
-        self.run(async |sitting| sitting.seat().now().stopped.is_some())
+        self.why_stopped().is_some()
+    }
+
+    /// Why the library does nothing any more for this member, if that is so.
+    pub(super) fn why_stopped(&mut self) -> Option<String> {
+        self.run(async |sitting| sitting.seat().now().stopped)
     }
 
     pub(super) fn leads(&self) -> bool {

@@ -41,6 +41,11 @@ impl World {
                 return Ok(());
             }
         }
+        for (at, place) in self.places.iter_mut().enumerate() {
+            if let Some(why) = place.life.as_mut().and_then(|life| life.why_stopped()) {
+                return Err(format!("the library of the place {at} has stopped: {why}"));
+            }
+        }
         Err("the members do not come together".to_owned())
     }
 
@@ -52,14 +57,17 @@ impl World {
         let Some(life) = &mut self.places[leader].life else { return false };
         // What it has from leaders before it may be all that it has.
         let end = life.log.records_end().max(life.standing.applied());
-        let members = life.members();
+        let (members, (last, _)) = (life.members(), life.entries());
         let is_member = |id: u64| members.contains(&(id, true));
         members.len() == count
-            && self.places.iter().all(|place| {
-                let has_all = |life: &super::place::Life| {
-                    life.standing.applied() >= end && life.log.durable() >= end
+            && self.places.iter_mut().all(|place| {
+                // One whose disk failed may have as many bytes, of entries that nobody else has.
+                let has_all = |life: &mut super::place::Life| {
+                    life.standing.applied() >= end
+                        && life.log.durable() >= end
+                        && life.entries() == (last, last)
                 };
-                is_member(place.id) && place.life.as_ref().is_some_and(has_all)
+                is_member(place.id) && place.life.as_mut().is_some_and(has_all)
             })
     }
 

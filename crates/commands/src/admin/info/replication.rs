@@ -14,7 +14,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
         text.field("role", "master");
         write_replicas(ctx, &[], Lsn::ZERO, text);
         let id = node.replication_id.lock().clone();
-        write_id(&id, None, node.durability.reserved(), text);
+        write_id(ctx, &id, None, node.durability.reserved(), text);
         return write_backlog(ctx, text);
     };
     text.field("role", if replication.is_master { "master" } else { "slave" });
@@ -22,7 +22,7 @@ pub(super) fn write(ctx: &mut Ctx<'_>, text: &mut Text) {
         write_link(&replication, text);
     }
     write_replicas(ctx, &replication.replicas, replication.offset, text);
-    write_ids(&replication, text);
+    write_ids(ctx, &replication, text);
     write_backlog(ctx, text);
 }
 
@@ -78,14 +78,15 @@ fn write_replicas(ctx: &Ctx<'_>, replicas: &[Replica], end: Lsn, text: &mut Text
     }
 }
 
-fn write_ids(replication: &Replication, text: &mut Text) {
+fn write_ids(ctx: &Ctx<'_>, replication: &Replication, text: &mut Text) {
     let before = replication.runs.as_ref().and_then(|(_, before)| before.as_ref());
-    write_id(&replication.id(), before, replication.offset, text);
+    write_id(ctx, &replication.id(), before, replication.offset, text);
 }
 
 /// What identifies the data's history, and what did before, up to where.
-fn write_id(id: &str, before: Option<&(String, Lsn)>, offset: Lsn, text: &mut Text) {
-    text.field("master_failover_state", "no-failover");
+fn write_id(ctx: &Ctx<'_>, id: &str, before: Option<&(String, Lsn)>, offset: Lsn, text: &mut Text) {
+    let state = ctx.node.upstream.as_ref().map(|upstream| upstream.failover_state());
+    text.field("master_failover_state", state.unwrap_or_default().name());
     text.field("master_replid", id);
     match before {
         Some((id, _)) => text.field("master_replid2", id),
