@@ -472,6 +472,23 @@ impl Journal {
         Ok(reply)
     }
 
+    /// Copies what a request looks at. Returns `false` if definitions have changed since.
+    fn touch(
+        &self,
+        transaction: &mut Transaction,
+        space: usize,
+        request: &Request,
+        is_denied: bool,
+    ) -> bool {
+        let now = (&*self.now().tables[space], self.position(), self.versions[space]);
+        let is_touched = transaction.touch(space, self.definitions, now);
+        let finds_nothing = match request {
+            Request::Write(_, statement) => transaction.finds_nothing(space, statement),
+            _ => true,
+        };
+        is_touched && (is_denied || finds_nothing || transaction.touch_for(space, self))
+    }
+
     fn step(&mut self, transaction: &mut Transaction, at: usize, request: &Request) -> Reply {
         let (Request::Select(space, _) | Request::Count(space) | Request::Write(space, _)) =
             request
@@ -480,14 +497,7 @@ impl Journal {
         };
         let space = *space;
         let is_denied = self.now().denies(self.operations[at].who, request);
-        let is_touched = match request {
-            Request::Write(..) if !is_denied => transaction.touch_for(space, self),
-            _ => {
-                let now = (&*self.now().tables[space], self.position(), self.versions[space]);
-                transaction.touch(space, self.definitions, now)
-            }
-        };
-        if !is_touched {
+        if !self.touch(transaction, space, request, is_denied) {
             return Reply::Error(code::CONFLICT);
         }
         if is_denied {
@@ -560,6 +570,9 @@ impl Journal {
             let touched = transaction.touched[space].as_ref().expect("it was just touched");
             let done = Done::Counted(touched.table.rows.len() as u64);
             transaction.steps.push(Step { operation, space, done });
+            if transaction.finds_nothing(space, statement) {
+                return Reply::Changed(0, Vec::new());
+            }
         }
         let (mut count, mut ids) = (0, Vec::new());
         for mut row in statement.rows() {

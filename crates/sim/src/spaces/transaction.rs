@@ -3,7 +3,7 @@
 
 use crate::spaces::contents::{Change, HASHED, Row, Rows, State, Table, code, linked, run};
 use crate::spaces::journal::{Expected, Journal, Operation, Reply, When};
-use crate::spaces::request::{Key, Selection, Statement};
+use crate::spaces::request::{Call, Key, Selection, Statement};
 use std::rc::Rc;
 
 /// So many parts of a commit are never too many. The steps of a space are repeated eight times at
@@ -154,6 +154,14 @@ impl Transaction {
             let table = &journal.now().tables[space];
             self.touch(space, journal.definitions, (table, base, journal.versions[space]))
         })
+    }
+
+    /// Whether a change by SQL finds no row in the copy of a space: it only reads then.
+    pub(super) fn finds_nothing(&self, space: usize, statement: &Statement) -> bool {
+        let is_change = matches!(statement.call, Call::Update | Call::Delete);
+        let touched = self.touched[space].as_ref();
+        let has_row = |it: &Touched| statement.id.is_some_and(|id| it.table.rows.contains_key(&id));
+        statement.sql_rows > 0 && is_change && !touched.is_some_and(has_row)
     }
 
     /// Runs a statement that has its number on the copies.
