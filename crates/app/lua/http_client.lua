@@ -10,13 +10,19 @@ local TIMEOUT = 365 * 86400
 -- Statuses and reasons of what did not become a reply, as the real client has them.
 local TIMED_OUT = {status = 408, reason = 'Timeout was reached'}
 local NOT_CONNECTED = {status = 595, reason = "Couldn't connect to server"}
+local NOT_SECURE = {status = 595, reason = 'SSL connect error'}
+local NO_FILES = {status = 595, reason = 'Problem with the SSL CA cert (path? access rights?)'}
+local NOT_TRUSTED = {status = 595, reason = 'SSL peer certificate or SSH remote key was not OK'}
 local BROKEN = {status = 595, reason = 'Failure when receiving data from the peer'}
 
 -- Options that change nothing here or there beyond what is done anyway.
 local KNOWN = {
     headers = true, timeout = true, unix_socket = true, follow_location = true, verbose = true,
     keepalive_idle = true, keepalive_interval = true, max_header_name_length = true,
+    ca_file = true, ca_path = true, ssl_cert = true, ssl_key = true, verify_host = true,
+    verify_peer = true,
 }
+local PORTS = {http = 80, https = 443}
 
 local function socket()
     return require('socket')
@@ -28,8 +34,9 @@ local function parse_url(url)
     if scheme == nil then
         scheme, rest = 'http', url
     end
-    if scheme:lower() ~= 'http' then
-        return nil, ("http.client: '%s' is not supported yet, only http"):format(scheme)
+    scheme = scheme:lower()
+    if PORTS[scheme] == nil then
+        return nil, ("http.client: '%s' is not supported, only http and https"):format(scheme)
     end
     local authority, target = rest:match('^([^/?#]*)([^#]*)')
     local user, place = authority:match('^(.*)@(.*)$')
@@ -49,8 +56,8 @@ local function parse_url(url)
         return ('%%%02X'):format(char:byte())
     end)
     return {
-        host = host, port = port == '' and 80 or tonumber(port), target = target, user = user,
-        name = place,
+        host = host, port = port == '' and PORTS[scheme] or tonumber(port), target = target,
+        user = user, name = place, scheme = scheme,
     }
 end
 
@@ -207,8 +214,50 @@ end
 local methods = {}
 local Client = {__index = methods}
 
+local function is_off(option)
+    return option == false or option == 0
+end
+
+-- Whom a connection with TLS takes for the server.
+local function trust_of(options)
+    if is_off(options.verify_peer) then
+        return 'anybody'
+    end
+    return is_off(options.verify_host) and 'authority' or 'name'
+end
+
+-- Connections that stand for each other.
 local function key_of(url, options)
-    return options.unix_socket or url.host .. ':' .. url.port
+    local place = options.unix_socket or url.host .. ':' .. url.port
+    if url.scheme == 'http' then
+        return place
+    end
+    return table.concat({
+        place, url.host, trust_of(options), options.ca_file or '', options.ca_path or '',
+        options.ssl_cert or '', options.ssl_key or '',
+    }, '\0')
+end
+
+-- Does the handshake on a new connection; what there is in place of one, if it fails.
+local function secured(connection, url, options, stop)
+    local is_good, done, why, is_mine = pcall(ladon.secure, connection, url.host, {
+        ca_file = options.ca_file, ca_path = options.ca_path, ssl_cert = options.ssl_cert,
+        ssl_key = options.ssl_key, trust = trust_of(options),
+    }, stop)
+    if is_good and done ~= nil then
+        return connection
+    end
+    connection:close()
+    if not is_good then
+        error(done, 0)
+    elseif why == nil and connection:errno() == 110 then
+        return nil, TIMED_OUT
+    end
+    if is_mine then
+        return nil, NO_FILES
+    end
+    local is_untrusted = why ~= nil and why:find('certificate', 1, true) ~= nil
+    return nil, is_untrusted and NOT_TRUSTED or NOT_SECURE
 end
 
 -- A connection that is not in use, or a new one; the second result says which.
@@ -229,6 +278,10 @@ local function connection_of(client, url, options, stop)
     local connection, _, number = socket().tcp_connect(host, port, left_until(stop))
     if connection == nil then
         return nil, number == 110 and TIMED_OUT or NOT_CONNECTED
+    end
+    if url.scheme == 'https' then
+        local done, why = secured(connection, url, options, stop)
+        return done, done == nil and why or false
     end
     return connection, false
 end
@@ -304,7 +357,7 @@ local function follow(url, location)
     if location:find('^%a[%w+.-]*://') then
         return parse_url(location)
     end
-    local base = ('http://%s'):format(url.name)
+    local base = ('%s://%s'):format(url.scheme, url.name)
     if location:sub(1, 1) == '/' then
         return parse_url(base .. location)
     end
@@ -315,6 +368,11 @@ local function check_options(options)
     for name in pairs(options) do
         if not KNOWN[name] then
             error(('http.client: option %s is not supported'):format(tostring(name)), 4)
+        end
+    end
+    for _, name in ipairs({'ca_file', 'ca_path', 'ssl_cert', 'ssl_key'}) do
+        if options[name] ~= nil and type(options[name]) ~= 'string' then
+            error(('http.client: %s is a path'):format(name), 4)
         end
     end
     if options.timeout ~= nil and type(options.timeout) ~= 'number' then

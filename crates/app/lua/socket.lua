@@ -43,7 +43,7 @@ end
 
 -- What there is to read now, at most `most` bytes: waits for it. Empty at the end, nil for an
 -- error or when the time is over.
-local function read_some(socket, most, stop)
+local function read_plain(socket, most, stop)
     while not socket.is_closed do
         local text, number = ladon.sock_read(socket.number, most)
         if text ~= nil then
@@ -57,6 +57,16 @@ local function read_some(socket, most, stop)
         end
     end
     return note(socket, 9)
+end
+
+ladon.read_plain = read_plain
+
+-- As above; of a socket with TLS, what it has deciphered.
+local function read_some(socket, most, stop)
+    if socket.secure ~= nil then
+        return ladon.read_secure(socket, stop)
+    end
+    return read_plain(socket, most, stop)
 end
 
 local function take(socket, count)
@@ -160,10 +170,8 @@ function methods.recv(socket, most)
     return methods.sysread(socket, most)
 end
 
-function methods.write(socket, text, timeout)
-    -- Nobody sees what a crash could take back.
-    ladon.pass_gate()
-    local stop, sent = deadline(timeout), 0
+local function write_plain(socket, text, stop)
+    local sent = 0
     while sent < #text do
         if socket.is_closed then
             return note(socket, 9)
@@ -178,6 +186,14 @@ function methods.write(socket, text, timeout)
         end
     end
     return #text
+end
+ladon.write_plain = write_plain
+
+function methods.write(socket, text, timeout)
+    -- Nobody sees what a crash could take back.
+    ladon.pass_gate()
+    local write = socket.secure ~= nil and ladon.write_secure or write_plain
+    return write(socket, text, deadline(timeout))
 end
 methods.send = methods.write
 
@@ -210,6 +226,9 @@ end
 function methods.close(socket)
     if socket.is_closed then
         return false
+    end
+    if socket.secure ~= nil then
+        ladon.close_secure(socket)
     end
     socket.is_closed = true
     ladon.sock_close(socket.number)

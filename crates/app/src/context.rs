@@ -4,6 +4,7 @@ use crate::blocking::Blocking;
 use crate::host::{Caller, Data, Host, Ran};
 use crate::inbox::Inbox;
 use crate::interrupt;
+use crate::natives::TlsConnections;
 use crate::poller::Poller;
 use crate::stack::State;
 use crate::values::Types;
@@ -64,6 +65,8 @@ pub(crate) struct Context {
     /// The clients whose requests are being served, by fiber.
     pub(crate) clients: RefCell<FiberMap<Client>>,
     pub(crate) inbox: Arc<Inbox>,
+    /// The program's connections with TLS to others.
+    pub(crate) tls: RefCell<TlsConnections>,
     /// Fibers that wait at the gate; each turn they look again.
     pub(crate) at_gate: RefCell<Vec<FiberId>>,
     /// Lua threads that are not in use, with their numbers in the registry.
@@ -102,6 +105,7 @@ impl Context {
             seats: RefCell::default(),
             last_seat: Cell::new((NOBODY, NEW_SEAT)),
             clients: RefCell::default(),
+            tls: RefCell::default(),
             at_gate: RefCell::default(),
             threads: RefCell::default(),
             buffers: RefCell::default(),

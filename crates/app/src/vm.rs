@@ -70,6 +70,7 @@ const FILES: &[(&str, &str)] = &[
     ("fiber", include_str!("../lua/fiber.lua")),
     ("session", include_str!("../lua/session.lua")),
     ("socket", include_str!("../lua/socket.lua")),
+    ("tls", include_str!("../lua/tls.lua")),
     ("space", include_str!("../lua/space.lua")),
     ("schema", include_str!("../lua/schema.lua")),
     ("schema_spaces", include_str!("../lua/schema_spaces.lua")),

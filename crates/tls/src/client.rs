@@ -25,6 +25,8 @@ pub enum Trust {
     /// Whoever has a certificate of an authority, for any name, or the one in this file: the tool
     /// of a server on its own machine, which it may reach by an address without a name.
     OwnServer(PathBuf),
+    /// Whoever has a certificate of an authority, for any name.
+    Authority,
     /// Anybody.
     Anybody,
 }
@@ -60,6 +62,22 @@ pub enum ConnectError {
     Handshake(io::Error),
 }
 
+/// What a client begins its connections with.
+#[derive(Clone, Debug)]
+pub struct Client(Arc<ClientConfig>);
+
+impl Client {
+    /// A connection to a server of this name or address, which has not said anything.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn begin(&self, host: &str) -> Result<ClientConnection, ConnectError> {
+        let server = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
+            .map_err(|_| ConnectError::Name(host.to_owned()))?;
+        Ok(ClientConnection::new(Arc::clone(&self.0), server).map_err(TlsError::Tls)?)
+    }
+}
+
 /// A connection with TLS.
 pub type TlsStream<S> = StreamOwned<ClientConnection, S>;
 
@@ -73,16 +91,19 @@ impl ClientOptions {
         host: &str,
         mut stream: S,
     ) -> Result<TlsStream<S>, ConnectError> {
-        let config = self.config()?;
-        let name = self.sni.as_deref().unwrap_or(host);
-        let server = ServerName::try_from(name.trim_matches(['[', ']']).to_owned())
-            .map_err(|_| ConnectError::Name(name.to_owned()))?;
-        let connection = ClientConnection::new(config, server).map_err(TlsError::Tls);
-        let mut connection = connection?;
+        let mut connection = self.client()?.begin(self.sni.as_deref().unwrap_or(host))?;
         while connection.is_handshaking() {
             connection.complete_io(&mut stream).map_err(ConnectError::Handshake)?;
         }
         Ok(StreamOwned::new(connection, stream))
+    }
+
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// One cannot be used, or there are no authorities.
+    pub fn client(&self) -> Result<Client, TlsError> {
+        self.config().map(Client)
     }
 
     fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
@@ -106,6 +127,10 @@ impl ClientOptions {
     ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
         let own = match &self.trust {
             Trust::Anybody => return Ok(Arc::new(Anybody(provider))),
+            Trust::Authority => {
+                let roots = Arc::new(self.authorities()?);
+                return Ok(Arc::new(OwnServer::of_authorities(roots, provider)));
+            }
             Trust::OwnServer(file) => files::chain(file)?.into_iter().next(),
             Trust::Name => {
                 let roots = Arc::new(self.authorities()?);

@@ -34,7 +34,7 @@ mod tickets;
 mod tests;
 
 pub use backend::{SEALED_BYTES, TlsBackend};
-pub use client::{ClientOptions, ConnectError, TlsStream, Trust};
+pub use client::{Client, ClientOptions, ConnectError, TlsStream, Trust};
 pub use config::{AuthClients, Config, TlsError, TlsOptions};
 pub use handshakes::{Control, Established, HALF_OPEN_MAX, Handshakes};
 pub use nodes::NodeTls;

@@ -7,6 +7,7 @@ mod fibers;
 mod http;
 mod sockets;
 mod system;
+mod tls;
 mod tuples;
 
 use crate::context::Context;
@@ -16,6 +17,7 @@ pub(crate) use fibers::before_switch;
 use ladon_kernel::program::Failed;
 use mlua::ffi::*;
 use std::ffi::{CStr, c_int};
+pub(crate) use tls::TlsConnections;
 
 type Native = (&'static CStr, unsafe extern "C-unwind" fn(State) -> c_int);
 
@@ -36,6 +38,7 @@ pub(crate) unsafe fn push_all(state: State, context: *const Context) {
             http::NATIVES,
             sockets::NATIVES,
             system::NATIVES,
+            tls::NATIVES,
             tuples::NATIVES,
         ];
         for (name, function) in all.into_iter().flatten() {

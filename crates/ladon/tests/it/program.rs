@@ -2,6 +2,7 @@
 //! there after a crash or not at all, and a program that never ends is nobody else's burden.
 
 use crate::iproto::client::{Iproto, array, int, text};
+use crate::tls::certificates::Authority;
 use ladon_iproto::Request;
 use ladon_iproto::request::{Begin, Call, Put, SpaceRef};
 use ladon_msgpack::read_uint;
@@ -197,6 +198,26 @@ fn persistent_functions_are_those_of_tarantool() {
 #[test]
 fn a_program_runs_commands_of_redis() {
     check_own_transcript("keys");
+}
+
+/// As curl would have it, which Tarantool's client is.
+#[test]
+fn a_program_asks_by_https() {
+    let (authority, dir) = (Authority::new(), tempfile::tempdir().expect("a directory"));
+    let identity = authority.server("server");
+    let ports = Ports::take(2).expect("ports");
+    let [tls, plain] = [0, 1].map(|at| (ports.first() + at).to_string());
+    let [tls_address, address] = [&tls, &plain].map(|port| format!("127.0.0.1:{port}"));
+    let mut command = Command::new(LADON);
+    command.args(["tarantool", "--http-tls", &tls_address, "--http", &address]);
+    command.arg("--tls-cert-file").arg(&identity.cert_file);
+    command.arg("--tls-key-file").arg(&identity.key_file);
+    command.args(["--tls-auth-clients", "no"]);
+    command.arg(program("https.lua")).args([&tls, &plain]).arg(authority.ca_file());
+    let ran = command.current_dir(dir.path()).stdin(Stdio::null()).output().expect("runs");
+    let recorded = std::fs::read_to_string(program("https.txt")).expect("a transcript");
+    let printed = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(printed, recorded, "{}", String::from_utf8_lossy(&ran.stderr));
 }
 
 #[test]

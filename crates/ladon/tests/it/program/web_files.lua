@@ -95,7 +95,7 @@ show(client.get(base .. '/slow', {timeout = 0.2}))
 show(client.head(base .. '/hi'))
 show(client.put(base .. '/echo', 'x'))
 show(client.request('GET', '127.0.0.1:' .. port .. '/hi'))
-for _, arguments in ipairs({{'https://x/'}, {base, {ca_file = 'x'}}, {}, {base, {timeout = 'x'}},
+for _, arguments in ipairs({{'ftp://x/'}, {base, {low_speed_time = 1}}, {}, {base, {timeout = 'x'}},
                             {base, {headers = {['a b'] = 1}}}, {'http://'}}) do
     print((select(2, pcall(client.get, unpack(arguments))):gsub('^builtin/[%w_.:]+ ', '')))
 end

@@ -1,7 +1,7 @@
 //! TLS from outside, with rustls as the client, on both backends.
 
 mod attacks;
-mod certificates;
+pub mod certificates;
 mod client;
 mod handshakes;
 mod other_protocols;
