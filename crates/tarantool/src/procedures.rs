@@ -47,10 +47,10 @@ impl Running<'_, '_> {
         if let Some(info) = self.server_info(&name) {
             return Ok(self.reply_with_value(&info, is_16, out)?);
         }
-        if self.call_persistent(call, is_16, &name, out)? {
+        let is_function = self.rights()?.has_function(&name);
+        if is_function && self.call_persistent(call, is_16, &name, out)? {
             return Ok(());
         }
-        let is_function = self.rights()?.has_function(&name);
         let undefined = || undefined(&name, is_function);
         let parsed = Target::parse(&name).map(|target| (target, true));
         let parsed = parsed.or_else(|| Some((Target::without_object(&name)?, false)));
