@@ -29,6 +29,8 @@ pub struct Inbox {
     machine: OnceLock<(Arc<Running>, libc::pthread_t)>,
     /// How often the fiber that runs had changed when the watchdog looked, and since when it has not.
     looked: Mutex<Option<(u64, Instant)>>,
+    /// What is done while a fiber does not wait, each time that the watchdog looks.
+    on_long: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// What the machine sleeps with, until it takes it.
     poll: Mutex<Option<Poll>>,
 }
@@ -113,6 +115,7 @@ impl Inbox {
         let wanted = AtomicU8::new(0);
         Ok(Inbox {
             state: Mutex::default(),
+            on_long: OnceLock::new(),
             waker,
             wanted,
             ends_itself: AtomicBool::new(false),
@@ -184,10 +187,21 @@ impl Inbox {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         if looked.is_none_or(|(of, _)| of != switches) {
             *looked = Some((switches, Instant::now()));
-        } else if fiber != 0 && self.lock().kills.contains(&fiber) {
-            self.doomed.store(fiber, Relaxed);
-            interrupt(*thread);
+        } else if fiber != 0 {
+            if let Some(on_long) = self.on_long.get() {
+                on_long();
+            }
+            if self.lock().kills.contains(&fiber) {
+                self.doomed.store(fiber, Relaxed);
+                interrupt(*thread);
+            }
         }
+    }
+
+    /// Says what is to be done, again and again, while a fiber does not wait: what it has left for the
+    /// end of its turn. Only the first one counts.
+    pub fn set_on_long(&self, on_long: impl Fn() + Send + Sync + 'static) {
+        let _ = self.on_long.set(Box::new(on_long));
     }
 
     /// Takes all requests.

@@ -40,6 +40,9 @@ pub struct ProgramData {
     last: Option<(u32, Box<Session>)>,
     /// What runs commands of Redis.
     commands: ProgramCommands,
+    /// Something was published since the log's writer was woken, and when that was.
+    has_published: bool,
+    woke_ms: u64,
     /// What fibers' requests have done that are not done yet.
     unfinished: HashMap<u64, Unfinished>,
 }
@@ -65,7 +68,20 @@ impl ProgramData {
             sessions: HashMap::new(),
             last: None,
             commands: ProgramCommands::default(),
+            has_published: false,
+            woke_ms: 0,
             unfinished: HashMap::new(),
+        }
+    }
+
+    /// Lets the log write what was appended: the function may never end, and others wait for what is
+    /// behind its records. The writer is woken at most once a millisecond, and by the watchdog
+    /// (`Inbox::look`) if no request follows.
+    fn publish(&mut self, now_ms: u64) {
+        self.has_published |= self.appender.publish();
+        if self.has_published && now_ms != self.woke_ms {
+            self.log.write_soon();
+            (self.has_published, self.woke_ms) = (false, now_ms);
         }
     }
 
@@ -153,8 +169,7 @@ impl Data for ProgramData {
             }
         }
         self.last = Some((user, session));
-        // The function may never end, and others wait for what is behind its records.
-        self.appender.publish_in_between();
+        self.publish(now_ms);
         match outcome.flow {
             Flow::GoesOn => Ran::Again { after_ms: 0 },
             flow if flow.runs_again() => Ran::Again { after_ms: AGAIN_MS },
@@ -178,7 +193,7 @@ impl Data for ProgramData {
             pump: None,
         };
         let ran = commands.run(&mut thread, user, args, reply);
-        appender.publish_in_between();
+        self.publish(now_ms);
         ran
     }
 
@@ -240,7 +255,7 @@ impl Data for ProgramData {
             }
             // The rest is about connections, of which this thread has none.
         }
-        if self.appender.publish() {
+        if self.appender.publish() || std::mem::take(&mut self.has_published) {
             self.log.write_soon();
         }
         for answer in std::mem::take(&mut self.local.answers) {

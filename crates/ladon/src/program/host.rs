@@ -101,6 +101,8 @@ impl ProgramHost {
         self.spawn(settings, supervisor)?;
         let node = self.await_ready(&is_ready)?;
         self.node = Some(Arc::clone(&node));
+        let log = Arc::clone(&node.log);
+        self.inbox.set_on_long(move || log.write_soon());
         Ok(Box::new(ProgramData::new(node)))
     }
 
