@@ -267,15 +267,13 @@ local function object_for(original, methods)
     })
 end
 
--- Objects by number and name, of which there may be none. `is_hidden` tells those that are there
--- for a program.
-local function list_of(objects, is_hidden)
-    if is_hidden then
+-- Objects by number and name, of which there may be none. `find`, if it is given, makes one that is not
+-- there yet.
+local function list_of(objects, find)
+    if find then
         setmetatable(objects, {
             __index = function(_, key)
-                if is_hidden(key) then
-                    leave('box.space.' .. tostring(key))
-                end
+                return find(key)
             end,
         })
     end
@@ -345,22 +343,62 @@ local function add_quick_methods(object, fields, is_simple)
     end
 end
 
--- Makes the objects of the spaces that there are.
-registry['ladon.load'] = function(version)
-    local objects = {}
-    for key, space in pairs(ladon.spaces(version)) do
-        if type(key) == 'number' and key >= SPACE_ID_MIN then
-            local fields, object = object_for(space, ladon.space_methods)
-            local indexes, primary = {}, space.index[0]
-            for name, index in pairs(space.index) do
-                indexes[name] = select(2, object_for(index, ladon.index_methods))
-            end
-            fields.index = list_of(indexes)
-            add_quick_methods(object, fields, primary ~= nil and #primary.parts == 1)
-            objects[key], objects[space.name] = object, object
-        end
+local SPACES, INDEXES, FUNCTIONS = 281, 289, 296
+local EQ, BY_NAME = 0, 2
+-- Names that no space has are remembered.
+local ABSENT_MAX, LIMIT_MAX = 1000, 4294967295
+
+local function select_definitions(space, index, key)
+    return ladon.definitions(space, index, EQ, 0, LIMIT_MAX, key)
+end
+
+-- A space by its name or number, as it is defined now; nil if there is none.
+local function defined(key)
+    local index = type(key) == 'number' and 0 or BY_NAME
+    local tuple = select_definitions(SPACES, index, {key})[1]
+    if tuple == nil then
+        return nil
     end
-    known.space = list_of(objects, is_of_system)
+    local functions = {}
+    local indexes = select_definitions(INDEXES, 0, {tuple[1]})
+    for _, one in ipairs(indexes) do
+        local number = one[5].func
+        functions[number or 0] = number and select_definitions(FUNCTIONS, 0, {number})[1]
+    end
+    return ladon.fill_space(nil, tuple, indexes, functions)
+end
+
+local function make_object(space)
+    local fields, object = object_for(space, ladon.space_methods)
+    local indexes, primary = {}, space.index[0]
+    for name, index in pairs(space.index) do
+        indexes[name] = select(2, object_for(index, ladon.index_methods))
+    end
+    fields.index = list_of(indexes)
+    add_quick_methods(object, fields, primary ~= nil and #primary.parts == 1)
+    return object
+end
+
+-- Forgets the objects of spaces, since definitions have changed. They are made when they are asked for.
+registry['ladon.forget'] = function()
+    local objects, absent, absent_count = {}, {}, 0
+    known.space = list_of(objects, function(key)
+        local is_key = type(key) == 'string' or type(key) == 'number'
+        if is_of_system(key) then
+            leave('box.space.' .. tostring(key))
+        elseif not is_key or absent[key] then
+            return nil
+        end
+        local space = defined(key)
+        if space == nil then
+            absent_count = absent_count + 1
+            absent[key] = absent_count <= ABSENT_MAX or nil
+            return nil
+        end
+        local object = rawget(objects, space.id) or make_object(space)
+        objects[space.id], objects[space.name] = object, object
+        return object
+    end)
 end
 
 local function metatable_of(value)

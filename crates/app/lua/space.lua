@@ -426,6 +426,25 @@ local function fill_format(space, format)
     ladon.formats[space.id] = has_names and names or nil
 end
 
+-- Brings a space's object up to date with the tuples that define it. Makes it if there is none.
+local function fill_space(space, tuple, indexes, functions)
+    local id, flags = tuple[1], tuple[6]
+    if space == nil then
+        space = setmetatable({index = {}}, Space)
+        known[space] = {}
+    end
+    space.id, space.name, space.engine, space.field_count = id, tuple[3], tuple[4], tuple[5]
+    space.temporary = flags.temporary or false
+    space.is_local = flags.group_id == 1
+    space.is_sync = flags.is_sync or false
+    space.ck_constraint = ladon.checks_of(id, flags)
+    fill_format(space, tuple[7])
+    fill_indexes(space, indexes, functions)
+    space.enabled = space.index[0] ~= nil
+    return space
+end
+ladon.fill_space = fill_space
+
 local function reload()
     local seen = ladon.schema_version()
     if seen == version then
@@ -445,20 +464,8 @@ local function reload()
     local before = spaces
     spaces = {}
     for _, tuple in ipairs(tuples) do
-        local id, flags = tuple[1], tuple[6]
-        local space = before[id]
-        if space == nil then
-            space = setmetatable({index = {}}, Space)
-            known[space] = {}
-        end
-        space.id, space.name, space.engine, space.field_count = id, tuple[3], tuple[4], tuple[5]
-        space.temporary = flags.temporary or false
-        space.is_local = flags.group_id == 1
-        space.is_sync = flags.is_sync or false
-        space.ck_constraint = ladon.checks_of(id, flags)
-        fill_format(space, tuple[7])
-        fill_indexes(space, by_space[id] or {}, functions)
-        space.enabled = space.index[0] ~= nil
+        local id = tuple[1]
+        local space = fill_space(before[id], tuple, by_space[id] or {}, functions)
         spaces[id], spaces[space.name] = space, space
     end
     version = seen

@@ -99,17 +99,17 @@ pub trait Reach {
     /// Which data it is, and the version of the definitions.
     fn version(&self) -> (usize, u64);
 
-    /// Appends tuples of a space of the system, to learn the definitions; of one index and key.
+    /// Appends tuples of a space of the system, to learn the definitions, whatever the user may see.
     /// Returns how many.
     ///
     /// # Errors
-    /// Tarantool's.
+    /// See [`Stopped`].
     fn look(
         &mut self,
         space: SpaceId,
         selected: &Selected,
         out: &mut Vec<u8>,
-    ) -> Result<u32, BoxError>;
+    ) -> Result<u32, Stopped>;
 
     /// The function begins: from now on its time is counted.
     fn begin_time(&mut self);

@@ -236,6 +236,10 @@ impl<'a> Reached<'a> {
         if ids.iter().any(|&id| id < system::USER_ID_MIN && id != system::SEQUENCE_DATA) {
             return Err(asks("a space of the system"));
         }
+        self.lock_any(ids)
+    }
+
+    fn lock_any(&mut self, ids: &[SpaceId]) -> Result<(), Stopped> {
         let waited_from = Instant::now();
         let grown = self.tx.grow(ids);
         // What others take does not count.
@@ -337,21 +341,15 @@ impl Reach for Reached<'_> {
         space: SpaceId,
         selected: &Selected,
         out: &mut Vec<u8>,
-    ) -> Result<u32, BoxError> {
+    ) -> Result<u32, Stopped> {
         let stored = system::view_of(space).unwrap_or(space);
-        let (count, _) = self.catalog.read(stored, |space| {
-            let mut count = 0;
-            for tuple in selected.of(space)? {
-                out.extend_from_slice(tuple.bytes());
-                count += 1;
-            }
-            Ok(count)
-        });
+        self.lock_any(&[stored])?;
         if self.node.keyspace.spaces.version() != self.catalog.version {
             // They may be of later definitions than the catalog.
-            self.stop = Some(Stop::OutOfDate);
+            return Err(self.stops(Stop::OutOfDate));
         }
-        count
+        let found = append_selected(self.tx.space(stored), selected, out)?;
+        found.ok_or(Stopped::Leaves(Leave::Late))
     }
 
     fn begin_time(&mut self) {

@@ -94,8 +94,6 @@ struct Bench {
     reach: Cell<Option<*mut (dyn Reach + 'static)>>,
     /// The machine's.
     memory: *const Memory,
-    /// Definitions are being looked at, and no function runs.
-    is_loading: Cell<bool>,
     /// Why the function leaves, once it does.
     leaves: RefCell<Option<Leave>>,
 }
@@ -128,7 +126,6 @@ impl Machine {
         let bench = Box::new(Bench {
             reach: Cell::new(None),
             memory: &raw const *bare.memory,
-            is_loading: Cell::new(false),
             leaves: RefCell::new(None),
         });
         // SAFETY: The table of natives is on the stack; the bench outlives the state's use.
@@ -179,7 +176,7 @@ impl Machine {
         arguments: &[u8],
     ) -> Result<Called, String> {
         self.allow(MEMORY_BYTES_MAX);
-        self.load_definitions()?;
+        self.forget_definitions()?;
         let place = self.known(function)?;
         self.allow(self.bare.memory.used + CALL_BYTES_MAX);
         self.bench.ask(|reach| reach.begin_time());
@@ -191,22 +188,17 @@ impl Machine {
         self.bare.memory.was_refused = false;
     }
 
-    /// Makes the objects of spaces, if it has those of other definitions.
-    fn load_definitions(&mut self) -> Result<(), String> {
+    /// Forgets the objects of spaces, if they are of other definitions.
+    fn forget_definitions(&mut self) -> Result<(), String> {
         let version = self.bench.ask(|reach| reach.version());
         if version == self.version {
             return Ok(());
         }
-        self.bench.is_loading.set(true);
         // SAFETY: Nothing runs on the state; errors end in the protected call.
-        let loaded = unsafe {
-            lua_getfield(self.bare.state, LUA_REGISTRYINDEX, c"ladon.load".as_ptr());
-            let number = version.map_or(0, |(_, number)| number);
-            lua_pushnumber(self.bare.state, number as f64);
-            protected(self.bare.state, 1)
-        };
-        self.bench.is_loading.set(false);
-        loaded?;
+        unsafe {
+            lua_getfield(self.bare.state, LUA_REGISTRYINDEX, c"ladon.forget".as_ptr());
+            protected(self.bare.state, 0)?;
+        }
         self.version = version;
         Ok(())
     }
@@ -293,9 +285,6 @@ unsafe extern "C-unwind" fn look(state: State, _at: *mut lua_Debug) {
     // SAFETY: LuaJIT calls it with a live state; the bench is there while a call runs.
     unsafe {
         let Some(bench) = bench.as_ref() else { return };
-        if bench.is_loading.get() {
-            return;
-        }
         let has_memory = bench.memory.as_ref().is_none_or(|memory| !memory.was_refused);
         let is_late = bench.ask(|reach| reach.is_late()) == Some(true);
         if is_late || !has_memory {

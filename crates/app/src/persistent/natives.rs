@@ -17,6 +17,7 @@ type Native = (&'static CStr, unsafe extern "C-unwind" fn(State) -> c_int);
 
 const NATIVES: &[Native] = &[
     (c"select", select),
+    (c"definitions", definitions),
     (c"get", get),
     (c"put", put),
     (c"update", update),
@@ -225,24 +226,40 @@ fn selected(
 }
 
 /// `select(space, index, iterator, offset, limit, key, after) -> table of tuples`; `after` is a
-/// tuple or nil. While definitions are loaded, of those.
+/// tuple or nil.
 unsafe extern "C-unwind" fn select(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let after = if lua_type(state, 7) > LUA_TNIL { 7 } else { 0 };
+        select_by(state, after, |reach, space, selected, after, out| {
+            let after = (!after.is_empty()).then_some(after);
+            reach.select(space, selected, after, out)
+        })
+    }
+}
+
+/// `definitions(space, index, iterator, offset, limit, key) -> table of tuples`: of a space of the
+/// system, whatever the user may see.
+unsafe extern "C-unwind" fn definitions(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        select_by(state, 0, |reach, space, selected, _, out| reach.look(space, &selected, out))
+    }
+}
+
+/// As `select`, asked in this way; `after` is an index on the stack, or 0.
+unsafe fn select_by(
+    state: State,
+    after: c_int,
+    ask: impl FnOnce(&mut dyn Reach, u32, Selected, &[u8], &mut Vec<u8>) -> Result<u32, Stopped>,
+) -> c_int {
+    // SAFETY: As promised by the callers.
     unsafe {
         let here = Here::of(state);
         let (space, index, iterator) = (uint(state, 1), uint(state, 2), uint(state, 3));
         let range = (uint(state, 4), uint(state, 5));
-        let after = if lua_type(state, 7) > LUA_TNIL { 7 } else { 0 };
-        let is_loading = here.bench.is_loading.get();
         let asked = here.ask(state, [6, after], |reach, key, after, out| {
-            let selected = selected(index, iterator, key, range)?;
-            match is_loading {
-                true => Ok(reach.look(space, &selected, out)?),
-                false => {
-                    let after = (!after.is_empty()).then_some(after);
-                    Ok(reach.select(space, selected, after, out)?)
-                }
-            }
+            Ok(ask(reach, space, selected(index, iterator, key, range)?, after, out)?)
         });
         let (count, out) = match asked {
             Ok(asked) => asked,
