@@ -51,8 +51,8 @@ fn seeds_without_trouble() {
     assert!(total.hashes_divided > SEEDS / 400, "{total:?}");
     assert!(total.accesses_denied > SEEDS / 4, "{total:?}");
     assert!(total.rights_changed > SEEDS / 8, "{total:?}");
-    assert!(total.sql_statements > SEEDS, "{total:?}");
-    assert!(total.sql_slices > SEEDS / 8, "{total:?}");
+    assert!(total.sql_statements > SEEDS / 4, "{total:?}");
+    assert!(total.sql_slices > SEEDS / 100, "{total:?}");
     // The order that the node tells explains every correct run, so nothing is left to a search.
     assert_eq!(total.undecided, 0, "the oracle must tell: {total:?}");
 }
