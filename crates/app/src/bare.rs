@@ -10,6 +10,7 @@ use crate::natives;
 use crate::stack::{State, bytes};
 use ladon_msgpack::write;
 use mlua::ffi::*;
+use std::cell::Cell;
 use std::ffi::{CString, c_int};
 use std::sync::Arc;
 
@@ -40,7 +41,8 @@ impl Bare {
         let poll = inbox.take_poll().ok_or("the inbox has a machine already")?;
         let blocking = Blocking::new(Arc::clone(&inbox));
         let context = Box::new(Context::new(Box::new(NoHost), (inbox, poll), blocking, 0));
-        let mut memory = Box::new(Memory { used: 0, max: memory_bytes_max, was_refused: false });
+        let mut memory =
+            Box::new(Memory { used: 0, max: memory_bytes_max, was_refused: Cell::new(false) });
         // SAFETY: The memory keeps its address, and is dropped after the state is closed.
         let state = unsafe { lua_newstate(allocate, (&raw mut *memory).cast()) };
         if state.is_null() {

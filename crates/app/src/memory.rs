@@ -1,6 +1,7 @@
 //! The machine's memory, counted and bounded.
 
 use std::alloc::{Layout, alloc, dealloc, realloc};
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
@@ -10,7 +11,7 @@ pub(crate) struct Memory {
     pub(crate) used: usize,
     pub(crate) max: usize,
     /// Some bytes were not given.
-    pub(crate) was_refused: bool,
+    pub(crate) was_refused: Cell<bool>,
 }
 
 /// `lua_Alloc` (Lua 5.1 manual): resizes `block` from `old` to `new` bytes; null beyond the limit.
@@ -28,7 +29,7 @@ pub(crate) unsafe extern "C" fn allocate(
     let old = if block.is_null() { 0 } else { old };
     // Shrinking must never fail.
     if new > old && memory.used - old + new > memory.max {
-        memory.was_refused = true;
+        memory.was_refused.set(true);
         return null_mut();
     }
     // SAFETY: The block came from here with its size; none of size zero is allocated.

@@ -125,8 +125,11 @@ impl Vm {
         let blocking = Blocking::new(Arc::clone(&inbox));
         let context =
             Box::new(Context::new(host, (Arc::clone(&inbox), poll), blocking, options.fibers_max));
-        let mut memory =
-            Box::new(Memory { used: 0, max: options.memory_bytes_max, was_refused: false });
+        let mut memory = Box::new(Memory {
+            used: 0,
+            max: options.memory_bytes_max,
+            was_refused: Cell::new(false),
+        });
         // SAFETY: The memory keeps its address, and is dropped after the state is closed.
         let state = unsafe { lua_newstate(allocate, (&raw mut *memory).cast()) };
         if state.is_null() {
@@ -294,6 +297,7 @@ impl Vm {
         let (state, of) = (self.state, &raw const *self.context);
         let (answers, requests) = (Rc::clone(&self.answers), Rc::clone(&self.requests));
         let entry = Rc::clone(&self.entry);
+        let memory = &raw const *self.memory;
         let body = Box::new(move || {
             // SAFETY: The context and the state outlive the fibers. The thread is kept in the
             // registry while it runs; if there is no memory for it, the machine is at its end.
@@ -315,6 +319,10 @@ impl Vm {
                         context.scheduler.renew();
                     }
                     let made = serve_one(context, thread.0, entry.get(), &request);
+                    // Whoever took it all has left it: the next one is not to fail for that.
+                    if (*memory).was_refused.take() {
+                        lua_gc(thread.0, LUA_GCCOLLECT, 0);
+                    }
                     answers.borrow_mut().push((request.asker, Some(made)));
                 }
                 context.give_thread(thread);

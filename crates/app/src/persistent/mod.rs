@@ -164,7 +164,7 @@ impl Machine {
                 unsafe { lua_sethook(self.bare.state, Some(look), LUA_MASKCOUNT, INSTRUCTIONS) };
                 Called::Leaves(leave)
             }
-            None if self.bare.memory.was_refused => Called::Leaves(Leave::Late),
+            None if self.bare.memory.was_refused.get() => Called::Leaves(Leave::Late),
             None => called.unwrap_or_else(asks),
         }
     }
@@ -185,7 +185,7 @@ impl Machine {
 
     fn allow(&mut self, bytes: usize) {
         self.bare.memory.max = bytes.min(MEMORY_BYTES_MAX);
-        self.bare.memory.was_refused = false;
+        self.bare.memory.was_refused.set(false);
     }
 
     /// Forgets the objects of spaces, if they are of other definitions.
@@ -285,7 +285,7 @@ unsafe extern "C-unwind" fn look(state: State, _at: *mut lua_Debug) {
     // SAFETY: LuaJIT calls it with a live state; the bench is there while a call runs.
     unsafe {
         let Some(bench) = bench.as_ref() else { return };
-        let has_memory = bench.memory.as_ref().is_none_or(|memory| !memory.was_refused);
+        let has_memory = bench.memory.as_ref().is_none_or(|memory| !memory.was_refused.get());
         let is_late = bench.ask(|reach| reach.is_late()) == Some(true);
         if is_late || !has_memory {
             bench.leave(Leave::Late);
