@@ -207,7 +207,7 @@ fn raw_kind(bytes: &[u8]) -> FieldType {
 }
 
 fn integer_and_double(a: i128, b: f64) -> Ordering {
-    if b.is_nan() || b <= INTEGER_MIN as f64 - 1.0 {
+    if b.is_nan() || b < INTEGER_MIN as f64 {
         return Ordering::Greater;
     }
     if b > INTEGER_MAX as f64 {
@@ -304,5 +304,7 @@ mod tests {
         assert_eq!(order(-1, -1.5), Ordering::Greater);
         assert_eq!(order(i128::from(u64::MAX), 18_446_744_073_709_551_616.0), Ordering::Less);
         assert_eq!(order(0, f64::NEG_INFINITY), Ordering::Greater);
+        assert_eq!(order(i64::MIN.into(), -9_223_372_036_854_775_808.0), Ordering::Equal);
+        assert_eq!(order(i64::MIN.into(), -9_223_372_036_854_777_856.0), Ordering::Greater);
     }
 }
