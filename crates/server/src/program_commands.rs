@@ -1,6 +1,7 @@
 //! Redis' commands that a program runs (`box.resp.call`): each as a request of its own, by the rights of a
 //! Redis user.
 
+use crate::program_data::ran;
 use ladon_app::Ran;
 use ladon_kernel::access::Access;
 use ladon_kernel::client::clients::ClientInfo;
@@ -17,16 +18,16 @@ use std::sync::Arc;
 /// Numbers of Tarantool's users that are Redis' user `default`: the guest where nobody has to log in.
 const GUEST: u32 = 0;
 const ADMIN: u32 = 1;
+/// Who is Redis' user `default` without a login: no user has this name.
+const UNNAMED: &[u8] = b"";
 /// Users of which sessions are kept.
 const SESSIONS_MAX: usize = 1_000;
 /// What no script runs, but a program does.
 const RUN_SCRIPTS: [&str; 6] = ["eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro"];
-/// Milliseconds until what had to wait is tried again.
-const AGAIN_MS: u64 = 1;
 
-/// The sessions of users, by Tarantool's numbers.
+/// The sessions of Redis' users, by name: a number of Tarantool's may be another user's later.
 #[derive(Default)]
-pub(crate) struct ProgramCommands(HashMap<u32, Session>);
+pub(crate) struct ProgramCommands(HashMap<Vec<u8>, Session>);
 
 impl ProgramCommands {
     /// Runs a command as a user, of this number and name, and appends the reply, of RESP3.
@@ -45,8 +46,9 @@ impl ProgramCommands {
         if self.0.len() >= SESSIONS_MAX {
             self.0.clear();
         }
-        let known = self.0.remove(&user).or_else(|| new_session(thread, (user, name)));
-        let Some(mut session) = known else {
+        let is_default = user == ADMIN || user == GUEST && !node.requires_login();
+        let known = if is_default { UNNAMED } else { name.as_bytes() };
+        let Some(mut session) = self.0.remove(known).or_else(|| new_session(thread, known)) else {
             let why = format!("-NOPERM There is no user '{name}' of Redis' protocol\r\n");
             out.extend_from_slice(why.as_bytes());
             return Ran::Replied { depends: 0 };
@@ -57,26 +59,14 @@ impl ProgramCommands {
             .and_then(|id| node.table.spec(id).keys.positions(args).next())
             .map(|at| node.keyspace.hash(args[at]));
         let outcome = execute(thread, &mut session, Request { id, args, first_key }, out);
-        match outcome.flow {
-            Flow::GoesOn => {
-                self.0.insert(user, session);
-                Ran::Again { after_ms: 0 }
-            }
-            flow if flow.runs_again() => {
-                self.0.insert(user, session);
-                Ran::Again { after_ms: AGAIN_MS }
-            }
+        if matches!(outcome.flow, Flow::Drop) {
             // Its user is gone, or has other rights than it began with.
-            Flow::Drop => {
-                out.clear();
-                out.extend_from_slice(b"-NOPERM The user has lost its rights\r\n");
-                Ran::Replied { depends: 0 }
-            }
-            _ => {
-                self.0.insert(user, session);
-                Ran::Replied { depends: outcome.depends.0 }
-            }
+            out.clear();
+            out.extend_from_slice(b"-NOPERM The user has lost its rights\r\n");
+            return Ran::Replied { depends: 0 };
         }
+        self.0.insert(known.to_vec(), session);
+        ran(&outcome)
     }
 }
 
@@ -91,12 +81,12 @@ fn refused(node: &Node, args: &[&[u8]]) -> Option<String> {
     is_refused.then(|| format!("ERR box.resp.call runs no '{}'", spec.name))
 }
 
-fn new_session(thread: &ThreadParts<'_>, (user, name): (u32, &str)) -> Option<Session> {
+/// A session of a user of Redis' protocol.
+fn new_session(thread: &ThreadParts<'_>, name: &[u8]) -> Option<Session> {
     let node = thread.node;
-    let is_default = user == ADMIN || user == GUEST && !node.requires_login();
-    let access = match is_default {
+    let access = match name == UNNAMED {
         true => Access::of_new_connection(node),
-        false => Access::of_name(node, name.as_bytes())?,
+        false => Access::of_name(node, name)?,
     };
     let (id, of) = (node.clients.next_id(), thread.local.thread);
     let info = Arc::new(ClientInfo { id, thread: of, ..ClientInfo::default() });

@@ -13,7 +13,7 @@ use ladon_kernel::local::Local;
 use ladon_kernel::message::Message;
 use ladon_kernel::node::Node;
 use ladon_kernel::program::Failed;
-use ladon_kernel::request::outcome::Flow;
+use ladon_kernel::request::outcome::{Flow, Outcome};
 use ladon_kernel::rng::Rng;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_log::{Appender, Log, PositionWaiter};
@@ -24,6 +24,15 @@ use std::sync::Arc;
 
 /// Milliseconds until what had to wait is tried again.
 const AGAIN_MS: u64 = 1;
+
+/// What a request has come to that is no connection's.
+pub(crate) fn ran(outcome: &Outcome) -> Ran {
+    match &outcome.flow {
+        Flow::GoesOn => Ran::Again { after_ms: 0 },
+        flow if flow.runs_again() => Ran::Again { after_ms: AGAIN_MS },
+        _ => Ran::Replied { depends: outcome.depends.0 },
+    }
+}
 
 /// The data, for the thread that has the last place among the node's ([`Node`]'s `threads`).
 pub struct ProgramData {
@@ -170,11 +179,7 @@ impl Data for ProgramData {
         }
         self.last = Some((user, session));
         self.publish(now_ms);
-        match outcome.flow {
-            Flow::GoesOn => Ran::Again { after_ms: 0 },
-            flow if flow.runs_again() => Ran::Again { after_ms: AGAIN_MS },
-            _ => Ran::Replied { depends: outcome.depends.0 },
-        }
+        ran(&outcome)
     }
 
     fn command(&mut self, user: (u32, &str), args: &[&[u8]], reply: &mut Vec<u8>) -> Ran {
