@@ -51,10 +51,7 @@ end
 
 -- The library's functions, of which those are bounded that take long.
 
-local strings = {}
-for name, func in pairs(string) do
-    strings[name] = func
-end
+local strings = table.copy(string)
 strings.dump = nil
 
 local gsub, rep = string.gsub, string.rep
@@ -118,10 +115,7 @@ function tables.sort(list, ...)
     return sort(list, ...)
 end
 
-local maths = {}
-for name, func in pairs(math) do
-    maths[name] = func
-end
+local maths = table.copy(math)
 maths.randomseed = nil
 
 -- Modules without effects, and what of them takes nothing but values.

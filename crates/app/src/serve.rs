@@ -51,8 +51,7 @@ pub(crate) unsafe fn serve(
     let mut result = unsafe { call(context, thread, entry, request) };
     if context.seat().in_transaction {
         context.leave_seat();
-        let message = "Transaction is active at return from function".to_owned();
-        result = result.and(Err(Failed::new(30, message, "ClientError")));
+        result = result.and(Err(Failed::transaction_left_open()));
     }
     Answer { result, depends: context.seat().depends }
 }

@@ -158,6 +158,11 @@ impl Failed {
         Failed { code, message, class, place: None, fields: None, cause: None }
     }
 
+    /// `ER_FUNCTION_TX_ACTIVE`: a function has returned with a transaction.
+    pub fn transaction_left_open() -> Failed {
+        Failed::new(30, "Transaction is active at return from function", "ClientError")
+    }
+
     /// This one, and what it came of, one after the other.
     pub fn stack(&self) -> impl Iterator<Item = &Failed> {
         std::iter::successors(Some(self), |failed| failed.cause.as_deref())

@@ -15,7 +15,7 @@ use crate::statements::{puts, with};
 use ladon_engine::{Catalog, Grown, SpaceMark, SpaceTx};
 use ladon_iproto::request::Call;
 use ladon_kernel::node::Node;
-use ladon_kernel::persistent::{Called, Leave, Persistent, Reach, Stopped, runner};
+use ladon_kernel::persistent::{Called, Leave, Persistent, Reach, Runner, Stopped, runner};
 use ladon_kernel::program::{Failed, Kind, Returned};
 use ladon_kernel::request::admission::Refusal;
 use ladon_kernel::request::outcome::Flow;
@@ -39,8 +39,6 @@ const LOOKS_ALONE_MIN: u32 = 512;
 const ARGUMENT_BYTES_MAX: usize = 16 << 10;
 /// Spaces that it may lock. Each time that it begins again, it has one more from the beginning.
 const SPACES_MAX: usize = 64;
-/// `ER_FUNCTION_TX_ACTIVE`.
-const TRANSACTION_LEFT_OPEN: u32 = 30;
 
 /// Why a function was stopped that is not to go to the program.
 enum Stop {
@@ -69,6 +67,7 @@ impl Running<'_, '_> {
         name: &str,
         out: &mut Vec<u8>,
     ) -> Result<bool, Ended> {
+        let Some(runner) = runner() else { return Ok(false) };
         if self.session.is_of_program || self.is_in_transaction() {
             return Ok(false);
         }
@@ -84,7 +83,7 @@ impl Running<'_, '_> {
         let refusal = self.admit_write().err();
         let mut locks = Vec::new();
         for _ in 0..=SPACES_MAX {
-            match self.try_persistent(&function, call, is_16, (&locks, refusal))? {
+            match self.try_persistent(runner, &function, (call, is_16), (&locks, refusal))? {
                 Tried::Done(result, depends) => {
                     function.note_done();
                     self.depends = self.depends.max(depends);
@@ -121,12 +120,11 @@ impl Running<'_, '_> {
 
     fn try_persistent(
         &mut self,
+        runner: &dyn Runner,
         function: &Persistent,
-        call: &Call<'_>,
-        is_16: bool,
+        (call, is_16): (&Call<'_>, bool),
         (locks, refusal): (&[SpaceId], Option<Refusal>),
     ) -> Result<Tried, Ended> {
-        let Some(runner) = runner() else { return Ok(Tried::Left(Leave::Late)) };
         let (node, catalog) = (self.thread.node, self.catalog);
         self.rights()?;
         let rights = self.session.take_rights();
@@ -213,9 +211,7 @@ impl<'a> Reached<'a> {
                 return Tried::Left(rollback_of_numbers());
             }
             self.tx.go_back(mark);
-            let message = "Transaction is active at return from function";
-            let left = Failed::new(TRANSACTION_LEFT_OPEN, message, "ClientError");
-            result = result.and(Err(left));
+            result = result.and(Err(Failed::transaction_left_open()));
         }
         Tried::Done(result, self.tx.commit(append))
     }
@@ -419,7 +415,10 @@ impl Reach for Reached<'_> {
         out: &mut Vec<u8>,
     ) -> Result<bool, Stopped> {
         let catalog = self.catalog;
-        self.lock(&catalog.written_with(id))?;
+        match puts(statement) {
+            Some(_) => self.lock(&catalog.put_with(&[id]))?,
+            None => self.lock(&catalog.changed_with(&[id]))?,
+        }
         self.check_writes(id)?;
         check_write(self.rights, self.tx.space(id))?;
         let mut filled = None;

@@ -285,7 +285,7 @@ unsafe fn push_shown(state: State, types: &Types, data: &mut &[u8]) -> Result<()
 }
 
 /// `ER_TUPLE_NOT_ARRAY`.
-fn not_array() -> Failed {
+pub(crate) fn not_array() -> Failed {
     let message = "Tuple/Key must be MsgPack array".to_owned();
     Failed::new(22, message, "ClientError")
 }

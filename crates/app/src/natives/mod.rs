@@ -12,7 +12,7 @@ mod tuples;
 
 use crate::context::Context;
 use crate::stack::{State, push_bytes, set_function};
-pub(crate) use data::encode_key;
+pub(crate) use data::{encode_key, not_array};
 pub(crate) use fibers::before_switch;
 use ladon_kernel::program::Failed;
 use mlua::ffi::*;

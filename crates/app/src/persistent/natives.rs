@@ -3,7 +3,7 @@
 
 use super::{Bench, raise_leave};
 use crate::context::Context;
-use crate::natives::{encode_key, raise_failed, raise_text, uint};
+use crate::natives::{encode_key, not_array, raise_failed, raise_text, uint};
 use crate::stack::{State, bytes};
 use crate::values::{Types, ValueError};
 use ladon_kernel::persistent::{Leave, Reach, Stopped};
@@ -296,8 +296,7 @@ unsafe extern "C-unwind" fn put(state: State) -> c_int {
     unsafe {
         let here = Here::of(state);
         if lua_type(state, 2) != LUA_TTABLE && here.types.tuple(state, 2).is_none() {
-            let message = "Tuple/Key must be MsgPack array".to_owned();
-            return raise_failed(state, Failed::new(22, message, "ClientError"));
+            return raise_failed(state, not_array());
         }
         let (space, replaces) = (uint(state, 1), lua_toboolean(state, 3) != 0);
         let asked = here.ask(state, [2, 0], |reach, tuple, _, out| {

@@ -15,6 +15,7 @@ use ladon_space::{
 };
 use ladon_system_spaces as system;
 use parking_lot::{ArcMutexGuard, Mutex, MutexGuard, RawMutex};
+use smallvec::SmallVec;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, DerefMut};
@@ -303,6 +304,28 @@ impl Catalog {
         let none = || no_such_space(id);
         let guard = self.get(id).ok_or_else(none)?.lock();
         if guard.gone { Err(none()) } else { Ok(guard) }
+    }
+
+    /// The spaces whose locks a statement takes that changes these: those that foreign keys bind to them
+    /// as well, in order.
+    pub fn changed_with(&self, ids: &[SpaceId]) -> SmallVec<[SpaceId; 4]> {
+        let linked = ids.iter().filter_map(|id| self.linked(*id)).flatten();
+        let mut all: SmallVec<[SpaceId; 4]> = linked.chain(ids).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// As `changed_with`, of statements that put tuples: with that of the numbers, if a sequence gives
+    /// some to one of the spaces.
+    pub fn put_with(&self, ids: &[SpaceId]) -> SmallVec<[SpaceId; 4]> {
+        let mut all = self.changed_with(ids);
+        if all.iter().any(|&id| self.filler(id).is_some()) {
+            all.push(system::SEQUENCE_DATA);
+            all.sort_unstable();
+            all.dedup();
+        }
+        all
     }
 
     /// As `lock`, without a wait: `None` if another thread holds the lock.

@@ -5,35 +5,16 @@
 //! waits only for spaces above all that it holds; for the others it tries, for a moment. So no two
 //! threads wait for each other.
 
-use super::catalog::Catalog;
 use super::transaction::SpaceTx;
 use crate::locked::{Grown, try_for_a_moment};
 use ladon_record::{ChangeMark, SpaceId};
 use ladon_space::BoxError;
-use ladon_system_spaces as system;
-use smallvec::SmallVec;
 
 /// How far a transaction had come.
 #[derive(Clone, Copy, Debug)]
 pub struct SpaceMark {
     done: usize,
     changes: ChangeMark,
-}
-
-impl Catalog {
-    /// The spaces whose locks a statement on this one takes that writes it: those that foreign keys
-    /// bind to it, and that of the sequences, in order.
-    pub fn written_with(&self, id: SpaceId) -> SmallVec<[SpaceId; 4]> {
-        let mut ids: SmallVec<[SpaceId; 4]> =
-            self.linked(id).into_iter().flatten().copied().collect();
-        ids.push(id);
-        if self.filler(id).is_some() {
-            ids.push(system::SEQUENCE_DATA);
-        }
-        ids.sort_unstable();
-        ids.dedup();
-        ids
-    }
 }
 
 impl SpaceTx<'_> {

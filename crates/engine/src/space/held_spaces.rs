@@ -10,7 +10,6 @@ use super::write::Writes;
 use crate::watch::Watched;
 use ladon_record::{ChangeBuffer, Lsn, SpaceId};
 use ladon_space::{BoxError, Space, Statement, Written};
-use ladon_system_spaces as system;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -25,13 +24,7 @@ impl HeldSpaces {
     /// them is gone, or is mounted elsewhere or bound by another foreign key by now: the catalog is
     /// out of date.
     pub(crate) fn lock(catalog: Arc<Catalog>, ids: &[SpaceId]) -> Option<HeldSpaces> {
-        let linked = ids.iter().filter_map(|id| catalog.linked(*id)).flatten();
-        let mut ids: Vec<SpaceId> = linked.chain(ids).copied().collect();
-        if ids.iter().any(|&id| catalog.filler(id).is_some()) {
-            ids.push(system::SEQUENCE_DATA);
-        }
-        ids.sort_unstable();
-        ids.dedup();
+        let ids = catalog.put_with(ids);
         let mut guards = SmallVec::with_capacity(ids.len());
         for id in ids {
             let guard = catalog.get(id)?.lock_for_long();

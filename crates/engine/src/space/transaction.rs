@@ -36,11 +36,7 @@ impl Keyspace {
         ids: &[SpaceId],
         scratch: &'a mut Scratch,
     ) -> Result<Option<SpaceTx<'a>>, BoxError> {
-        let linked = ids.iter().filter_map(|id| catalog.linked(*id)).flatten();
-        let mut all: SmallVec<[SpaceId; 4]> = linked.chain(ids).copied().collect();
-        all.sort_unstable();
-        all.dedup();
-        let tx = self.begin_on_spaces(catalog, &all, scratch)?;
+        let tx = self.begin_on_spaces(catalog, &catalog.changed_with(ids), scratch)?;
         Ok((!tx.is_out_of_date()).then_some(tx))
     }
 
