@@ -54,9 +54,11 @@ impl CommandTable {
         commands: impl IntoIterator<Item = CommandFacts<'a>>,
     ) -> CommandTable {
         assert!(categories.len() <= 64, "a category is one bit of 64");
+        let commands = commands.into_iter();
+        let count = commands.size_hint().0;
         let mut table = CommandTable {
-            commands: Vec::new(),
-            ids: HashMap::new(),
+            commands: Vec::with_capacity(count),
+            ids: HashMap::with_capacity(count),
             categories: categories.iter().map(|&name| name.into()).collect(),
         };
         for facts in commands {

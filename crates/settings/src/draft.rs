@@ -7,7 +7,7 @@ use crate::primary::Primary;
 use crate::setting::Setting;
 use crate::table::{CORES, Id, TABLE};
 use ladon_record::Gate;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Bytes of a password: as many as that of a user may have.
 const PASSWORD_BYTES_MAX: usize = 64 << 10;
@@ -191,11 +191,15 @@ fn appendfsync_of(gate: Gate) -> Option<i64> {
     }
 }
 
+/// What the process may use, at most 256. Files of the system are read to find out: once.
+static CORES_HERE: LazyLock<i64> = LazyLock::new(|| {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(256)) as i64
+});
+
 /// A default of the table as a value; the test below checks that each one can be read.
 pub(crate) fn default_value(setting: &Setting) -> Value {
     if setting.default == CORES {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(256));
-        return Value::Number(cores as i64);
+        return Value::Number(*CORES_HERE);
     }
     let nothing = match setting.kind {
         Kind::Fixed { .. } => Value::text(setting.default),
