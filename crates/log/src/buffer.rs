@@ -310,6 +310,8 @@ impl LogBuffer {
         // At most the last chunk is left, whose content is written.
         reserve.chunks.clear();
         (reserve.end, reserve.segment_base) = (to, segment_base);
+        // Otherwise who has the next records would take what is in their places for its own.
+        reserve.records_end = reserve.records_end.min(to);
         if turn {
             reserve.turn_segment(u64::MAX / 2, 0);
         }

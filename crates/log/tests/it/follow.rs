@@ -117,6 +117,8 @@ impl Story {
             Ok(()) => {
                 assert_eq!(node.log.reserved(), to);
                 assert!(node.log.written() <= to && node.log.durable() <= to);
+                // The next leader may be this one.
+                assert!(node.log.records_end() <= to, "a record that is gone ends behind {to}");
                 (self.given, _) = (kept, self.sent.truncate(kept));
                 true
             }
