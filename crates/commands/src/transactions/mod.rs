@@ -3,20 +3,16 @@
 //! `EXEC` takes the union of the locks of what was queued and runs it as one transaction of the
 //! engine: one record in the log, serializable across threads.
 
-use ladon_engine::{Ahead, Locks};
-use ladon_identity::{Context, Denied};
-use ladon_kernel::access;
+use ladon_engine::Locks;
 use ladon_kernel::client::session::{Multi, WatchedKey};
-use ladon_kernel::command::command_id::CommandId;
 use ladon_kernel::command::error::{CommandError, CommandResult};
 use ladon_kernel::command::flags::Flags;
-use ladon_kernel::command::spec::{Code, Handler, LockNeed};
-use ladon_kernel::ctx::{Ctx, Data};
+use ladon_kernel::command::spec::{Code, LockNeed};
+use ladon_kernel::ctx::Ctx;
 use ladon_kernel::long::long_replies::Several;
-use ladon_kernel::request::invoke::{self, Caller, Command};
 use ladon_kernel::request::mounted;
+use ladon_kernel::request::queued::{self, Wanted};
 use ladon_kernel::request::watched;
-use ladon_record::KeyHash;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -108,15 +104,10 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
             "EXECABORT Transaction discarded because of previous errors.",
         ));
     }
-    let Data::Free(scratch) = std::mem::replace(&mut ctx.data, Data::Gone) else {
-        unreachable!("EXEC begins its own transaction")
-    };
     let wanted = Wanted::by(ctx, &multi);
-    let locks = if wanted.all { Locks::All } else { Locks::Keys(&wanted.hashes) };
-    let Some(tx) = ctx.node.begin_or_busy(locks, scratch, ctx.now_ms) else {
+    if !wanted.begin(ctx) {
         return busy(ctx);
-    };
-    ctx.data = Data::Held(tx);
+    }
     if ctx.keyspace().spaces.has_mounts() {
         mounted::lock_for_exec(ctx, &multi).inspect_err(|_| watched::forget(ctx))?;
     }
@@ -139,23 +130,7 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
     let mut lookahead = ctx.node.keyspace.lookahead();
     for (at, &queued) in multi.queued.iter().enumerate() {
         lookahead.advance(&wanted.first_keys, at);
-        let spec = ctx.node.table.spec(queued.id);
-        let (Handler::Run(handler) | Handler::RunOrContainer(handler)) = spec.handler else {
-            unreachable!("subcommands are resolved before they are queued")
-        };
-        let args = multi.args(queued);
-        let is_hashed = matches!(spec.locks, LockNeed::Keys | LockNeed::KeysUnless(_))
-            && spec.keys.is_one(args.len());
-        ctx.first_key = is_hashed.then(|| wanted.first_keys[at].hash);
-        let started = ctx.local.start(ctx.node, spec, &args);
-        let mut command = Command { id: queued.id, spec, handler, args: &args };
-        if ctx.tx().mounts().is_some() {
-            mounted::redirect(ctx, &mut command);
-        }
-        if !ctx.session.access.user.is_unlimited() {
-            check_rights(ctx, &mut command);
-        }
-        invoke::call(ctx, command, started, Caller::Exec);
+        queued::run(ctx, &multi, queued, wanted.first_keys[at]);
         if ctx.local.abandons_exec {
             return abandoned(ctx, position);
         }
@@ -169,26 +144,6 @@ fn exec(ctx: &mut Ctx<'_>, _args: &[&[u8]]) -> CommandResult {
         ctx.reply_in_slices(rest);
     }
     Ok(())
-}
-
-/// Puts the error in the place of a command that the user may not run any more.
-#[cold]
-fn check_rights(ctx: &mut Ctx<'_>, command: &mut Command<'_>) {
-    if denied(ctx, command.id, command.args).is_some() {
-        command.handler = |ctx, args| {
-            let id = ctx.node.table.find_with_subcommand(args);
-            let denied = id.and_then(|id| Some((id, denied(ctx, id, args)?)));
-            let Some((id, denied)) = denied else { return Err(CommandError::Syntax) };
-            access::note(ctx.node, ctx.session, Context::Multi, denied, id, args);
-            Err(access::changed_since_queued(denied))
-        };
-    }
-}
-
-/// What of a queued command is denied.
-fn denied(ctx: &Ctx<'_>, id: CommandId, args: &[&[u8]]) -> Option<Denied> {
-    let session = &*ctx.session;
-    access::may_run(ctx.node, &session.access.user, session.db, id, args).err()
 }
 
 /// Another client's script holds a lock for long. The transaction ends, as it does in Redis.
@@ -211,47 +166,6 @@ fn abandoned(ctx: &mut Ctx<'_>, position: usize) -> CommandResult {
     ctx.first_key = None;
     ctx.abort();
     Err(CommandError::Other(format!("EXECABORT Transaction discarded because of: {reason}").into()))
-}
-
-/// What a transaction needs.
-struct Wanted {
-    /// Whether all locks are needed.
-    all: bool,
-    /// Otherwise, the hashes of the keys to lock.
-    hashes: Vec<KeyHash>,
-    /// The first key of each command, for prefetching; arbitrary if it has none.
-    first_keys: Vec<Ahead>,
-}
-
-impl Wanted {
-    fn by(ctx: &Ctx<'_>, multi: &Multi) -> Wanted {
-        let (keyspace, db) = (ctx.keyspace(), ctx.session.db);
-        let count = multi.queued.len();
-        let mut wanted = Wanted {
-            all: false,
-            hashes: Vec::with_capacity(count + ctx.session.watched.len()),
-            first_keys: Vec::with_capacity(count),
-        };
-        wanted.hashes.extend(ctx.session.watched.iter().map(|watched| keyspace.hash(&watched.key)));
-        for &queued in &multi.queued {
-            let spec = ctx.node.table.spec(queued.id);
-            let (args, before) = (multi.args(queued), wanted.hashes.len());
-            match spec.locks {
-                LockNeed::None => {}
-                LockNeed::All | LockNeed::Own => wanted.all = true,
-                LockNeed::Keys | LockNeed::KeysUnless(_) => {
-                    if let LockNeed::KeysUnless(reaches_further) = spec.locks {
-                        wanted.all |= reaches_further(&args);
-                    }
-                    let positions = spec.keys.positions(&args);
-                    wanted.hashes.extend(positions.map(|at| keyspace.hash(args[at])));
-                }
-            }
-            let hash = wanted.hashes.get(before).copied().unwrap_or(KeyHash(0));
-            wanted.first_keys.push(Ahead { db, hash });
-        }
-        wanted
-    }
 }
 
 /// Whether a watched key was touched, or has expired since it was watched.

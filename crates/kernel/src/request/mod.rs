@@ -7,6 +7,7 @@ pub mod mounted;
 pub mod on_behalf;
 pub mod outcome;
 pub mod overdue;
+pub mod queued;
 pub mod space_statement;
 pub mod undo;
 pub mod watched;
