@@ -6,13 +6,11 @@ local command = ladon.command
 
 box.resp = {}
 
--- Runs a command, which is a transaction of its own. A reply that is an error is raised.
+-- Runs a command, which is a transaction of its own, or a part of the fiber's. A reply that is an error is
+-- raised.
 function box.resp.call(name, ...)
     if type(name) ~= 'string' then
         error('Usage: box.resp.call(command, ...)', 2)
-    end
-    if ladon.in_transaction() then
-        error('box.resp.call: a command is no part of a transaction of spaces', 2)
     end
     local user = ladon.user() == ADMIN and 'admin' or box.session.effective_user()
     return command(user, name, ...)

@@ -282,11 +282,20 @@ impl Context {
         args: &[&[u8]],
         reply: &mut Vec<u8>,
     ) -> Result<(), Failed> {
-        let user = (self.seat().user, name);
+        let Seat { user, calls_triggers, in_transaction, .. } = self.seat();
+        let caller = Caller { fiber: self.scheduler.current(), user, calls_triggers };
+        let mut refused = None;
         self.ask(|data| {
             reply.clear();
-            data.command(user, args, reply)
-        })
+            match data.command(caller, in_transaction, (name, args), reply) {
+                Ok(ran) => ran,
+                Err(failed) => {
+                    refused = Some(failed);
+                    Ran::Replied { depends: 0 }
+                }
+            }
+        })?;
+        refused.map_or(Ok(()), Err)
     }
 
     /// Asks until there is an answer, on which the running fiber depends from then on.

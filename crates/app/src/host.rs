@@ -55,9 +55,18 @@ pub trait Data {
         reply: &mut Vec<u8>,
     ) -> Ran;
 
-    /// Runs a command of Redis for a user (Tarantool's number, and its name), and appends the reply, of
-    /// RESP3.
-    fn command(&mut self, user: (u32, &str), args: &[&[u8]], reply: &mut Vec<u8>) -> Ran;
+    /// Runs a command of Redis for a fiber, by the rights of the user of this name, and appends the reply, of
+    /// RESP3. In a transaction, it is a part of it.
+    ///
+    /// # Errors
+    /// The transaction is over, holds too much, or has a conflict.
+    fn command(
+        &mut self,
+        caller: Caller,
+        in_transaction: bool,
+        command: (&str, &[&[u8]]),
+        reply: &mut Vec<u8>,
+    ) -> Result<Ran, Failed>;
 
     /// Whether functions of the program are called when tuples of a space change. Nobody else changes
     /// them then.

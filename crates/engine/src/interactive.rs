@@ -78,6 +78,10 @@ pub struct Interactive {
     /// What a commit has done is kept.
     keeps_stated: bool,
     stated: Vec<Stated>,
+    /// Something else is done together with it.
+    is_joint: bool,
+    /// The savepoints that it went back to, each with the number of the last step before that.
+    returns: Vec<(u64, u64)>,
     /// Bytes of what it has written, as all count them.
     bytes: usize,
     all: Arc<OpenTransactions>,
@@ -190,6 +194,8 @@ impl Interactive {
             calls_triggers: false,
             keeps_stated: false,
             stated: Vec::new(),
+            is_joint: false,
+            returns: Vec::new(),
             bytes: 0,
             holding: all.add(client),
             all,
@@ -398,6 +404,28 @@ impl Interactive {
     /// Bytes of what it has written, and of what it takes to repeat that.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Counts a step that is none on spaces, and returns its number. The transaction commits together
+    /// with something else from then on: what it has read is checked in any case.
+    pub fn step_beside(&mut self) -> u64 {
+        self.is_joint = true;
+        self.next_number += 1;
+        self.next_number
+    }
+
+    /// Counts bytes that are held for such steps.
+    ///
+    /// # Errors
+    /// If the transaction holds too much.
+    pub fn hold_beside(&mut self, bytes: usize) -> Result<(), BoxError> {
+        self.hold(bytes)
+    }
+
+    /// The savepoints that it went back to, in the order of time, each with the number of the last
+    /// step before that.
+    pub fn returns(&self) -> &[(u64, u64)] {
+        &self.returns
     }
 
     /// Whether something is written.

@@ -67,8 +67,8 @@ pub use saved_bytes::SavedBytes;
 pub use space::{
     ADMIN, AllRights, Catalog, DefinitionRights, DefinitionTurn, GUEST, Grant, MOUNTS_DATABASE,
     Mount, NewDefinition, ObjectKind, PUBLIC, Privilege, RightsObject, SUPER, SpaceCell, SpaceMark,
-    SpaceTx, Spaces, TransactionLimits, UserDef, access_denied, defines, described_space,
-    is_defined_with,
+    SpaceTx, Spaces, TransactionLimits, UserDef, access_denied, conflict as transaction_conflict,
+    defines, described_space, is_defined_with,
 };
 pub use table::entry::{EntryRef, ValueRef};
 pub use tx::follow::Followed;

@@ -116,6 +116,22 @@ pub struct CommitLimits {
 }
 
 impl Scratch {
+    /// The memory of a transaction on spaces beside one that has this memory.
+    pub fn spare(&self) -> Scratch {
+        Scratch {
+            skipped_read_canary: self.skipped_read_canary,
+            skipped_keys_canary: self.skipped_keys_canary,
+            commit_limits: self.commit_limits,
+            ..Scratch::default()
+        }
+    }
+
+    /// Takes over what a transaction has left in memory that was spare.
+    pub fn take_over(&mut self, mut spare: Scratch) {
+        self.garbage.append(&mut spare.garbage);
+        self.ready.append(&mut spare.ready);
+    }
+
     /// Forgets the changes of the last transaction.
     pub(crate) fn begin_changes(&mut self) {
         self.changes.clear();

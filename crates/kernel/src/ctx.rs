@@ -11,7 +11,7 @@ use crate::pubsub::published::{Kind, NotFor};
 use crate::request::outcome::{Deferred, Flow};
 use crate::rng::Rng;
 use ladon_engine::{Key, Keyspace, Locks, PARTITIONS, Scratch, Tx};
-use ladon_record::{DbId, KeyHash, Lsn};
+use ladon_record::{DbId, KeyHash, Lsn, Record};
 use ladon_resp::Reply;
 use std::sync::Arc;
 
@@ -243,6 +243,35 @@ impl<'a> Ctx<'a> {
         let changes = tx.change_count();
         tx.set_origin(self.session.info.id);
         let (lsn, wrote) = tx.commit_in_place(&mut *self.append);
+        self.end_commit(lsn, wrote.then_some(changes))
+    }
+
+    /// As `commit`, with changes of spaces, which the caller has locked, in the same record. Returns
+    /// the record's LSN.
+    ///
+    /// # Panics
+    /// Without a transaction.
+    pub(crate) fn commit_beside(&mut self, record: Record<'_>) -> Lsn {
+        let tx = self.tx();
+        let changes = tx.change_count();
+        let id = self.session.info.id;
+        self.tx().set_origin(id);
+        let append = &mut *self.append;
+        let Data::Held(tx) = &mut self.data else { unreachable!("it was just there") };
+        let mut beside = Some(record);
+        let (mut lsn, wrote) = tx.commit_in_place(|record| match beside.take() {
+            Some(beside) => record.with(beside, &mut *append),
+            None => append(record),
+        });
+        if let Some(record) = beside.filter(|record| !record.is_empty()) {
+            lsn = lsn.max(append(record));
+        }
+        self.end_commit(lsn, wrote.then_some(changes))
+    }
+
+    /// What is left to do, with this many changes, while the locks are still held.
+    #[inline(always)]
+    fn end_commit(&mut self, lsn: Lsn, changes: Option<u32>) -> Lsn {
         if !self.local.unpublished.is_empty() {
             // While the locks are held, so that a transaction's messages have the order of its
             // changes. They depend on what the sender wrote before as well.
@@ -253,7 +282,7 @@ impl<'a> Ctx<'a> {
         if self.local.undoable.is_some() {
             self.end_undoable();
         }
-        if wrote {
+        if let Some(changes) = changes {
             self.session.last_write = lsn;
             self.local.stats.dirty.add(u64::from(changes));
         }

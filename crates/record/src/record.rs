@@ -21,6 +21,35 @@ impl Record<'_> {
             Record::Large(record) => record.changes(),
         }
     }
+
+    /// Whether it has no changes.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Record::Changes(changes) => changes.is_empty(),
+            Record::Large(record) => record.len() == 0,
+        }
+    }
+
+    /// Passes on a record that has another one's changes behind its own.
+    pub fn with<T>(self, other: Record<'_>, pass: impl FnOnce(Record<'_>) -> T) -> T {
+        match (self, other) {
+            (Record::Changes(own), Record::Changes(other)) => {
+                pass(Record::Changes(&[own, other].concat()))
+            }
+            (own, other) => {
+                let mut both = own.into_large();
+                both.append(other.into_large());
+                pass(Record::Large(both))
+            }
+        }
+    }
+
+    fn into_large(self) -> LargeRecord {
+        match self {
+            Record::Changes(changes) => LargeRecord::new(changes.to_vec()),
+            Record::Large(record) => record,
+        }
+    }
 }
 
 /// Encoded changes and their CRC-32C.
@@ -105,6 +134,19 @@ impl LargeRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_follow_each_other() {
+        let large = || Record::Large(LargeRecord::new(b"abc".to_vec()));
+        for (own, other) in [
+            (Record::Changes(b"abc"), Record::Changes(b"de")),
+            (large(), Record::Changes(b"de")),
+            (Record::Changes(b"abc"), Record::Large(LargeRecord::new(b"de".to_vec()))),
+        ] {
+            own.with(other, |both| assert_eq!(&*both.changes(), b"abcde"));
+        }
+        assert!(Record::Changes(b"").is_empty() && !large().is_empty());
+    }
 
     #[test]
     fn parts_are_as_one() {

@@ -1,5 +1,5 @@
-//! Redis' commands that a program runs (`box.resp.call`): each as a request of its own, by the rights of a
-//! Redis user.
+//! Redis' commands that a program runs (`box.resp.call`): each as a request of its own, or as a part of
+//! the program's transaction, by the rights of a Redis user.
 
 use crate::program_data::ran;
 use ladon_app::Ran;
@@ -8,10 +8,14 @@ use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::session::Session;
 use ladon_kernel::command::flags::Flags;
 use ladon_kernel::node::Node;
+use ladon_kernel::program::Failed;
 use ladon_kernel::request::execute::{Request, execute};
+use ladon_kernel::request::joint::Joint;
 use ladon_kernel::request::outcome::Flow;
+use ladon_kernel::rng::Rng;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_resp::Proto;
+use ladon_tarantool::Session as BoxSession;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -22,6 +26,8 @@ const ADMIN: u32 = 1;
 const UNNAMED: &[u8] = b"";
 /// Users of which sessions are kept.
 const SESSIONS_MAX: usize = 1_000;
+/// The user is gone, or has other rights than the session began with.
+const LOST: &str = "NOPERM The user has lost its rights";
 /// What no script runs, but a program does.
 const RUN_SCRIPTS: [&str; 6] = ["eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro"];
 
@@ -30,28 +36,46 @@ const RUN_SCRIPTS: [&str; 6] = ["eval", "eval_ro", "evalsha", "evalsha_ro", "fca
 pub(crate) struct ProgramCommands(HashMap<Vec<u8>, Session>);
 
 impl ProgramCommands {
-    /// Runs a command as a user, of this number and name, and appends the reply, of RESP3.
+    /// Runs a command as a user, of this number and name, and appends the reply, of RESP3. In a
+    /// transaction, which a session has for a fiber, it is a part of that.
+    ///
+    /// # Errors
+    /// Those of the transaction.
     pub(crate) fn run(
         &mut self,
         thread: &mut ThreadParts<'_>,
+        transaction: Option<(&mut BoxSession, u64)>,
         (user, name): (u32, &str),
-        args: &[&[u8]],
-        out: &mut Vec<u8>,
-    ) -> Ran {
+        (args, out): (&[&[u8]], &mut Vec<u8>),
+    ) -> Result<Ran, Failed> {
         let node = thread.node;
-        if let Some(why) = refused(node, args) {
+        let refuse = |out: &mut Vec<u8>, why: &str| {
             out.extend_from_slice(format!("-{why}\r\n").as_bytes());
-            return Ran::Replied { depends: 0 };
+            Ok(Ran::Replied { depends: 0 })
+        };
+        if let Some(why) = refused(node, args) {
+            return refuse(out, &why);
+        }
+        let is_default = user == ADMIN || user == GUEST && !node.requires_login();
+        let known = if is_default { UNNAMED } else { name.as_bytes() };
+        let unknown = || format!("NOPERM There is no user '{name}' of Redis' protocol");
+        if let Some((transaction, fiber)) = transaction {
+            let begin = |thread: &mut ThreadParts<'_>| {
+                let session = new_session(thread, known)?;
+                Some(Joint::new(known, session, Rng::new(thread.local.rng.next_u64())))
+            };
+            let outcome = transaction.command(thread, fiber, begin, (known, args, out))?;
+            return match outcome {
+                None => refuse(out, &unknown()),
+                Some(outcome) if matches!(outcome.flow, Flow::Drop) => refuse(out, LOST),
+                Some(outcome) => Ok(ran(&outcome)),
+            };
         }
         if self.0.len() >= SESSIONS_MAX {
             self.0.clear();
         }
-        let is_default = user == ADMIN || user == GUEST && !node.requires_login();
-        let known = if is_default { UNNAMED } else { name.as_bytes() };
         let Some(mut session) = self.0.remove(known).or_else(|| new_session(thread, known)) else {
-            let why = format!("-NOPERM There is no user '{name}' of Redis' protocol\r\n");
-            out.extend_from_slice(why.as_bytes());
-            return Ran::Replied { depends: 0 };
+            return refuse(out, &unknown());
         };
         session.db = 0;
         let id = node.table.find(args[0]);
@@ -60,13 +84,11 @@ impl ProgramCommands {
             .map(|at| node.keyspace.hash(args[at]));
         let outcome = execute(thread, &mut session, Request { id, args, first_key }, out);
         if matches!(outcome.flow, Flow::Drop) {
-            // Its user is gone, or has other rights than it began with.
             out.clear();
-            out.extend_from_slice(b"-NOPERM The user has lost its rights\r\n");
-            return Ran::Replied { depends: 0 };
+            return refuse(out, LOST);
         }
         self.0.insert(known.to_vec(), session);
-        ran(&outcome)
+        Ok(ran(&outcome))
     }
 }
 
@@ -77,7 +99,8 @@ fn refused(node: &Node, args: &[&[u8]]) -> Option<String> {
     if RUN_SCRIPTS.contains(&spec.name) {
         return None;
     }
-    let is_refused = spec.flags.has(Flags::NOSCRIPT) || spec.flags.has(Flags::BLOCKING);
+    let is_of_connection = spec.flags.has(Flags::NOSCRIPT) || spec.name == "select";
+    let is_refused = is_of_connection || spec.flags.has(Flags::BLOCKING);
     is_refused.then(|| format!("ERR box.resp.call runs no '{}'", spec.name))
 }
 

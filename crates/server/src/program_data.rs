@@ -182,10 +182,21 @@ impl Data for ProgramData {
         ran(&outcome)
     }
 
-    fn command(&mut self, user: (u32, &str), args: &[&[u8]], reply: &mut Vec<u8>) -> Ran {
+    fn command(
+        &mut self,
+        caller: Caller,
+        in_transaction: bool,
+        (name, args): (&str, &[&[u8]]),
+        reply: &mut Vec<u8>,
+    ) -> Result<Ran, Failed> {
+        let Caller { fiber, user, .. } = caller;
         if self.log.is_backlogged() {
             self.log.write_soon();
-            return Ran::Again { after_ms: AGAIN_MS };
+            return Ok(Ran::Again { after_ms: AGAIN_MS });
+        }
+        let mut session = in_transaction.then(|| self.take_session(user));
+        if let Some(session) = &mut session {
+            session.take_over(fiber, self.sessions.values_mut().map(|other| &mut **other));
         }
         let now_ms = self.node.clock.unix_ms();
         let ProgramData { node, local, scratch, appender, commands, .. } = self;
@@ -197,7 +208,11 @@ impl Data for ProgramData {
             append: &mut |record| appender.append_record(record, now_ms),
             pump: None,
         };
-        let ran = commands.run(&mut thread, user, args, reply);
+        let transaction = session.as_deref_mut().map(|session| (session, fiber));
+        let ran = commands.run(&mut thread, transaction, (user, name), (args, reply));
+        if let Some(session) = session {
+            self.last = Some((user, session));
+        }
         self.publish(now_ms);
         ran
     }

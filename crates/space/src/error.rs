@@ -49,6 +49,7 @@ codes! {
     UNKNOWN_UPDATE_OP = 28;
     UPDATE_FIELD = 29;
     KEY_PART_COUNT = 31;
+    PROC_LUA = 32;
     NO_SUCH_INDEX_ID = 35;
     NO_SUCH_SPACE = 36;
     NO_SUCH_FIELD_NO = 37;

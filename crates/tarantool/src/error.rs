@@ -26,8 +26,6 @@ pub(crate) const ACCESS_DENIED: ErrorCode = ErrorCode(42);
 const NO_SUCH_USER: ErrorCode = ErrorCode(45);
 /// `ER_CREDS_MISMATCH`.
 const CREDS_MISMATCH: ErrorCode = ErrorCode(47);
-/// `ER_PROC_LUA`.
-const PROC_LUA: ErrorCode = ErrorCode(32);
 /// `ER_WRONG_SCHEMA_VERSION`.
 const WRONG_SCHEMA_VERSION: ErrorCode = ErrorCode(109);
 /// `ER_LOADING`.
@@ -194,7 +192,7 @@ pub(crate) fn unsupported(what: &str) -> BoxError {
 
 /// What Lua would say of wrong arguments.
 pub(crate) fn of_lua(message: String) -> BoxError {
-    BoxError::new(PROC_LUA, message)
+    BoxError::new(ErrorCode::PROC_LUA, message)
 }
 
 pub(crate) fn without_object(is_of_index: bool, method: &str) -> BoxError {

@@ -1,9 +1,13 @@
-//! What a program asks of its transaction beside requests: savepoints, and what was done in it.
+//! What a program asks of its transaction beside requests: savepoints, what was done in it, and commands
+//! of Redis.
 
 use crate::error;
 use crate::session::Session;
 use ladon_engine::{Interactive, Stated};
 use ladon_kernel::program::Failed;
+use ladon_kernel::request::joint::Joint;
+use ladon_kernel::request::outcome::Outcome;
+use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::SpaceId;
 use ladon_space::{BoxError, Tuple};
 
@@ -60,6 +64,42 @@ impl Session {
         let gone = |is_there: bool| is_there.then_some(()).ok_or_else(error::no_such_savepoint);
         let went = self.open(stream).and_then(|transaction| transaction.go_back(savepoint));
         went.and_then(gone).map_err(failed)
+    }
+
+    /// Runs a command of Redis, as the user of this name there, in a stream's transaction, and appends
+    /// its reply. `begin` makes what runs the first one; `None` if it cannot.
+    ///
+    /// # Errors
+    /// There is no transaction, or it has timed out; another user has run a command in it; those of
+    /// [`Joint::call`].
+    pub fn command(
+        &mut self,
+        thread: &mut ThreadParts<'_>,
+        stream: u64,
+        begin: impl FnOnce(&mut ThreadParts<'_>) -> Option<Joint>,
+        (user, args, out): (&[u8], &[&[u8]], &mut Vec<u8>),
+    ) -> Result<Option<Outcome>, Failed> {
+        self.end_overdue(thread.now_ms, thread.scratch);
+        let taken = self.transactions.of(stream).map(Option::take);
+        let mut transaction =
+            taken.flatten().ok_or_else(|| failed(error::transaction_timeout()))?;
+        let beside = self.transactions.bytes();
+        let commands = self.transactions.commands(stream).and_then(Option::take);
+        let mut commands = commands.or_else(|| begin(thread).map(Box::new));
+        let called = match &mut commands {
+            Some(commands) if commands.user() == user => transaction
+                .check_room(beside)
+                .and_then(|()| commands.call(thread, &mut transaction, args, out).map(Some)),
+            Some(_) => Err(error::illegal("commands of Redis in a transaction are of one user")),
+            None => Ok(None),
+        };
+        if let Some(place) = self.transactions.commands(stream) {
+            *place = commands;
+        }
+        if let Some(place) = self.transactions.of(stream) {
+            *place = Some(transaction);
+        }
+        called.map_err(failed)
     }
 
     /// What a stream's transaction has done is kept when it commits, for [`Session::stated`].

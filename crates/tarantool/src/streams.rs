@@ -59,21 +59,23 @@ impl Running<'_, '_> {
     /// and does the next part of it.
     pub(crate) fn commit(&mut self) -> Result<(), Ended> {
         self.end_overdue();
-        let mut transaction = match self.session.transactions.take(self.stream) {
-            Taken::Open(transaction) => transaction,
+        let (mut transaction, mut commands) = match self.session.transactions.take(self.stream) {
+            Taken::Open(transaction, commands) => (transaction, commands),
             Taken::TimedOut => return Err(error::transaction_timeout().into()),
             Taken::None => return Ok(()),
         };
         let node = self.thread.node;
-        let admitted = match transaction.is_written() {
+        let is_written =
+            transaction.is_written() || commands.as_ref().is_some_and(|commands| commands.writes());
+        let admitted = match is_written {
             // What it has written is data from now on.
             true => admission::statement(node, || make_room(self.thread)),
             // It shows what it has read.
             false => admission::changes(node),
         };
         let admitted = admitted.or_else(|refusal| match refusal {
-            Refusal::Follows if !transaction.is_written() => Ok(()),
-            Refusal::ReadOnly if !transaction.writes_what_is_kept() => Ok(()),
+            Refusal::Follows if !is_written => Ok(()),
+            Refusal::ReadOnly if commands.is_none() && !transaction.writes_what_is_kept() => Ok(()),
             refusal => Err(refusal),
         });
         if let Err(refusal) = admitted {
@@ -81,8 +83,13 @@ impl Running<'_, '_> {
             return Err(error::of_refusal(refusal, node).into());
         }
         let pace = CommitPace::of_turn(self.thread.now_ms);
-        let ThreadParts { scratch, append, .. } = &mut *self.thread;
-        let (done, lsn) = transaction.commit(&node.keyspace, scratch, pace, &mut *append);
+        let (done, lsn) = match &mut commands {
+            Some(commands) => commands.commit(self.thread, &mut transaction, pace),
+            None => {
+                let ThreadParts { scratch, append, .. } = &mut *self.thread;
+                transaction.commit(&node.keyspace, scratch, pace, &mut *append)
+            }
+        };
         let flow = match done {
             Ok(Commit::Done) => {
                 self.session.committed = transaction.committed();
@@ -100,12 +107,15 @@ impl Running<'_, '_> {
         };
         // As in Tarantool, a commit that has begun does not time out.
         self.session.transactions.put(self.stream, *transaction, None);
+        if let Some(place) = self.session.transactions.commands(self.stream) {
+            *place = commands;
+        }
         Err(Ended::Again(flow))
     }
 
     /// ROLLBACK. Without a transaction, nothing happens.
     pub(crate) fn roll_back(&mut self) {
-        if let Taken::Open(transaction) = self.session.transactions.take(self.stream) {
+        if let Taken::Open(transaction, _) = self.session.transactions.take(self.stream) {
             transaction.roll_back(self.thread.scratch);
         }
     }

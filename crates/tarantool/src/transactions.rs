@@ -2,6 +2,7 @@
 
 use crate::savepoint_names::SavepointNames;
 use ladon_engine::{Interactive, Scratch};
+use ladon_kernel::request::joint::Joint;
 use std::collections::{BTreeSet, HashMap};
 
 /// Transactions by stream.
@@ -18,6 +19,8 @@ pub(crate) struct Open {
     transaction: Option<Interactive>,
     deadline_ms: Option<u64>,
     savepoints: SavepointNames,
+    /// Commands of Redis in it, if there are any.
+    commands: Option<Box<Joint>>,
 }
 
 /// The transaction of a stream.
@@ -25,7 +28,7 @@ pub(crate) enum Taken {
     /// There was none.
     None,
     TimedOut,
-    Open(Box<Interactive>),
+    Open(Box<Interactive>, Option<Box<Joint>>),
 }
 
 impl Transactions {
@@ -45,18 +48,23 @@ impl Transactions {
     pub(crate) fn put(&mut self, stream: u64, transaction: Interactive, deadline_ms: Option<u64>) {
         self.deadlines.extend(deadline_ms.map(|at_ms| (at_ms, stream)));
         let savepoints = SavepointNames::default();
-        self.open.insert(stream, Open { transaction: Some(transaction), deadline_ms, savepoints });
+        let transaction = Some(transaction);
+        self.open.insert(stream, Open { transaction, deadline_ms, savepoints, commands: None });
     }
 
     /// Takes a stream's transaction, which is open no more.
     pub(crate) fn take(&mut self, stream: u64) -> Taken {
-        let Some(Open { transaction, deadline_ms, .. }) = self.open.remove(&stream) else {
+        let Some(Open { transaction, deadline_ms, commands, .. }) = self.open.remove(&stream)
+        else {
             return Taken::None;
         };
         if let Some(at_ms) = deadline_ms {
             self.deadlines.remove(&(at_ms, stream));
         }
-        transaction.map_or(Taken::TimedOut, |transaction| Taken::Open(Box::new(transaction)))
+        match transaction {
+            Some(transaction) => Taken::Open(Box::new(transaction), commands),
+            None => Taken::TimedOut,
+        }
     }
 
     /// Takes a stream's transaction out as it is, for [`Transactions::put_back`] elsewhere.
@@ -77,6 +85,11 @@ impl Transactions {
     /// or if it has timed out.
     pub(crate) fn of(&mut self, stream: u64) -> Option<&mut Option<Interactive>> {
         self.open.get_mut(&stream).map(|open| &mut open.transaction)
+    }
+
+    /// The commands of Redis in a stream's transaction, if it is open.
+    pub(crate) fn commands(&mut self, stream: u64) -> Option<&mut Option<Box<Joint>>> {
+        self.open.get_mut(&stream).map(|open| &mut open.commands)
     }
 
     /// What SQL calls the savepoints of a stream's transaction, if it is open.

@@ -17,6 +17,7 @@ mod harness;
 mod hashes;
 mod hyperloglogs;
 mod idempotence;
+mod joint;
 mod key_positions;
 mod lists;
 mod lookups;

@@ -196,7 +196,7 @@ impl Interactive {
         if self.bytes as u64 > self.limits.of_client {
             return Err(transactions_too_large(self.limits.of_client));
         }
-        if !self.is_written() && self.touched.len() < 2 {
+        if !self.is_written() && self.touched.len() < if self.is_joint { 1 } else { 2 } {
             // One space at one moment needs no check.
             return Ok(Commit::Done);
         }
@@ -336,6 +336,8 @@ impl Interactive {
         }
         let mut short = Vec::new();
         let record = Encoded::record(&mut views, &mut short);
+        // What is beside it may have changes.
+        let record = record.or(self.is_joint.then_some(Record::Changes(&[])));
         tx.commit_adopted(record, append)
     }
 

@@ -109,6 +109,10 @@ impl Interactive {
     pub fn go_back(&mut self, savepoint: u64) -> Result<bool, ladon_space::BoxError> {
         let Ok(at) = self.savepoints.binary_search(&savepoint) else { return Ok(false) };
         self.savepoints.truncate(at + 1);
+        if self.is_joint {
+            self.returns.push((savepoint, self.next_number));
+            self.hold(0)?;
+        }
         for touched in self.touched.values_mut() {
             assert!(touched.view.go_back(savepoint), "every touched space has kept what it was");
             touched.keep(Step::WentBack(savepoint));

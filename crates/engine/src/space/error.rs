@@ -76,7 +76,8 @@ pub(super) fn no_such_sequence(id: u32) -> BoxError {
     BoxError::new(NO_SUCH_SEQUENCE, format!("Sequence '{id}' does not exist"))
 }
 
-pub(crate) fn conflict() -> BoxError {
+/// What was shown in a transaction is true no more.
+pub fn conflict() -> BoxError {
     BoxError::new(TRANSACTION_CONFLICT, "Transaction has been aborted by conflict")
 }
 

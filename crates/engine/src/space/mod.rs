@@ -43,6 +43,7 @@ mod write;
 pub use catalog::{Catalog, Mount, SpaceCell, Spaces};
 pub(crate) use definition::Prepared;
 pub use definition::{defines, is_defined_with};
+pub use error::conflict;
 pub use growing::SpaceMark;
 pub use open_transactions::TransactionLimits;
 pub(crate) use open_transactions::{Holding, OpenTransactions};
@@ -55,7 +56,7 @@ pub use users::{ADMIN, GUEST, Grant, PUBLIC, SUPER, UserDef};
 pub use catalog::described_space;
 pub(crate) use catalog::{Content, SpaceGuard};
 pub(crate) use error::{
-    conflict, has_triggers, no_such_space, too_many_transactions, transactions_too_large,
+    has_triggers, no_such_space, too_many_transactions, transactions_too_large,
 };
 pub(crate) use foreign_keys::{DEPTH_MAX, FOLLOWED_MAX, check_written, followed, too_deep};
 pub(crate) use function::index_function;

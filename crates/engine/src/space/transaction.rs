@@ -309,7 +309,8 @@ impl<'a> SpaceTx<'a> {
     fn mark_changed(&mut self, lsn: Lsn) {
         // Those that were only read as well: who read them may have decided what was written.
         for (_, guard) in &mut self.writes.guards {
-            guard.changed = lsn;
+            // The record may be one of reads alone.
+            guard.changed = guard.changed.max(lsn);
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod admission;
 pub mod execute;
 pub mod invoke;
+pub mod joint;
 pub mod mounted;
 pub mod on_behalf;
 pub mod outcome;

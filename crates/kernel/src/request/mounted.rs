@@ -309,6 +309,31 @@ fn lists_keys(spec: &CommandSpec) -> bool {
     matches!((spec.on_tuples, spec.keys), (OnTuples::Always(_), KeyPositions::None))
 }
 
+/// The mounted spaces whose tuples commands name, and whether one lists all keys.
+fn wanted_by(node: &Node, catalog: &Catalog, multi: &Multi) -> (SpaceIds, bool) {
+    let (mut ids, mut lists) = (SpaceIds::new(), false);
+    for &queued in &multi.queued {
+        let (spec, args) = (node.table.spec(queued.id), multi.args(queued));
+        lists |= lists_keys(spec);
+        if is_of_data(spec) {
+            ids.extend(mounts_of(catalog, spec, &args).map(|(mount, _)| mount.space));
+        }
+    }
+    (ids, lists)
+}
+
+/// Whether commands, whose keys are locked, are about tuples of mounted spaces.
+pub fn are_tuples(ctx: &mut Ctx<'_>, multi: &Multi) -> bool {
+    if !ctx.keyspace().spaces.has_mounts() {
+        return false;
+    }
+    let catalog = ctx.node.keyspace.spaces.catalog_to_keep();
+    // A refusal shows that the space is mounted.
+    ctx.depends = ctx.depends.max(catalog.changed);
+    let (ids, lists) = wanted_by(ctx.node, &catalog, multi);
+    !ids.is_empty() || lists
+}
+
 /// Locks the mounted spaces that an `EXEC` needs.
 ///
 /// # Errors
@@ -317,15 +342,7 @@ fn lists_keys(spec: &CommandSpec) -> bool {
 pub fn lock_for_exec(ctx: &mut Ctx<'_>, multi: &Multi) -> CommandResult {
     for _ in 0..TRIES_MAX {
         let catalog = ctx.node.keyspace.spaces.catalog_to_keep();
-        let mut ids = SpaceIds::new();
-        let mut lists = false;
-        for &queued in &multi.queued {
-            let (spec, args) = (ctx.node.table.spec(queued.id), multi.args(queued));
-            lists |= lists_keys(spec);
-            if is_of_data(spec) {
-                ids.extend(mounts_of(&catalog, spec, &args).map(|(mount, _)| mount.space));
-            }
-        }
+        let (mut ids, mut lists) = wanted_by(ctx.node, &catalog, multi);
         let has_tuples = !ids.is_empty() || lists && !catalog.mounts().is_empty();
         if multi.flags.has(Flags::RUNS_SCRIPT) {
             if has_tuples {

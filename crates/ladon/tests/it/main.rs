@@ -27,6 +27,7 @@ mod idempotence;
 mod idle;
 mod impolite_clients;
 mod iproto;
+mod joint_transactions;
 mod killed_files;
 mod listening_elsewhere;
 mod live;

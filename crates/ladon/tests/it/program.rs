@@ -200,6 +200,11 @@ fn a_program_runs_commands_of_redis() {
     check_own_transcript("keys");
 }
 
+#[test]
+fn commands_of_redis_are_parts_of_transactions() {
+    check_own_transcript("joint");
+}
+
 /// As curl would have it, which Tarantool's client is.
 #[test]
 fn a_program_asks_by_https() {
@@ -260,6 +265,12 @@ impl Serving {
             std::thread::sleep(Duration::from_millis(10));
         }
         serving
+    }
+
+    /// As a crash would.
+    pub fn kill(&mut self) {
+        kill(pid(&self.process), Signal::SIGKILL).expect("killed");
+        let _ = self.process.wait();
     }
 
     /// A client, once the program's functions are there.
