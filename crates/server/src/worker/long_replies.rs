@@ -65,7 +65,11 @@ impl Worker {
                 connection.replies.depends =
                     connection.replies.depends.max(connection.replies.long_depends);
             }
-            connection.replies.depends = connection.replies.depends.max(long.depends());
+            // Looked at once the slice has been read.
+            if !Self::is_of_follower(&self.node, connection) {
+                let depends = long.depends();
+                connection.replies.depends = connection.replies.depends.max(depends);
+            }
             if let Some(block) = slice.block {
                 connection.replies.add_block(block, || self.buffers.take());
             }

@@ -90,6 +90,10 @@ impl Worker {
         waited: Option<&Waiting>,
     ) -> Option<Again> {
         let connection = self.connections[item.slot as usize].as_deref_mut()?;
+        self.bench.local.leader_read = match waited {
+            None => Self::leader_read(&self.node, connection, item.end),
+            Some(waiting) => Self::leader_read_of(&self.node, connection, waiting.ticket),
+        };
         let Connection { dialect, input, replies, session: client, .. } = &mut *connection;
         let session = &mut dialect.iproto_mut()?.session;
         let packet = &input[item.start..item.end];
@@ -150,7 +154,13 @@ impl Worker {
         let (depends, mut again) = (outcome.depends, None);
         if !is_whole {
             again = self.again_of(item, waited, &mut outcome);
-            if outcome.flow.runs_again() && !matches!(outcome.flow, Flow::Paused) {
+            if matches!(outcome.flow, Flow::AwaitsLeader) && waited.is_some() {
+                self.hold_for_leader(item, waited.and_then(|it| it.ticket), None);
+                return again;
+            }
+            if outcome.flow.runs_again()
+                && !matches!(outcome.flow, Flow::Paused | Flow::AwaitsLeader)
+            {
                 return again;
             }
         }
@@ -176,7 +186,7 @@ impl Worker {
             Flow::AwaitsReply => return Some((State::AwaitsReply, false)),
             Flow::AwaitsProgram => return Some((State::AwaitsProgram, false)),
             // One of the input stays there.
-            Flow::Paused => return waited.map(|_| (State::Ready, false)),
+            Flow::Paused | Flow::AwaitsLeader => return waited.map(|_| (State::Ready, false)),
             _ => {}
         }
         if let Some(long) = Self::take_long_reply(outcome) {

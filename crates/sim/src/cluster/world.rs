@@ -390,6 +390,8 @@ impl World {
             let is_told = is_read || matches!(outcome, Some(Outcome::Length(_)));
             self.report.quorum_answers += u64::from(is_told && it.gate == Gate::Quorum);
             self.report.follower_reads += u64::from(is_read && is_follower);
+            let is_asked = is_read && is_follower && it.gate == Gate::Quorum;
+            self.report.follower_quorum_reads += u64::from(is_asked);
             let voters = self.plan.members as u64;
             if self.plan.has_witness
                 && matches!(outcome, Some(Outcome::Count(count)) if count >= voters - 1)

@@ -1,0 +1,143 @@
+//! Reads at the gate `quorum` at a node that follows.
+
+use super::{Nodes, quorum, told};
+use crate::common::until;
+use crate::iproto::client::{Iproto, array, int, text};
+use crate::live::{bulk, call, error, ok};
+use ladon_crash::Client;
+use ladon_iproto::Request;
+use ladon_iproto::request::{Put, SpaceRef};
+use ladon_resp::client::{Value, write_request};
+use nix::sys::signal::Signal;
+
+const LATE: &str = "NOQUORUM The leader was not heard, or this node did not catch up with it, within \
+                    failover-timeout";
+
+impl Nodes {
+    /// Three, the leader first.
+    fn three(&self) -> [usize; 3] {
+        let leader = self.leader(&[0, 1, 2]);
+        [leader, (leader + 1) % 3, (leader + 2) % 3]
+    }
+
+    fn at_quorum(&self, node: usize) -> Client {
+        let mut client = self.client(node);
+        quorum(&mut client);
+        client
+    }
+}
+
+/// Waits until a read is not refused.
+fn read(client: &mut Client, key: &str) -> Value {
+    until("an answer at quorum", || {
+        let answer = call(client, &["GET", key]);
+        (!told(&answer).starts_with("NOQUORUM")).then_some(answer)
+    })
+}
+
+#[test]
+fn followers_show_at_quorum_what_was_just_written() {
+    let nodes = Nodes::start(3);
+    nodes.form(3);
+    let [leader, one, other] = nodes.three();
+    let mut writer = nodes.at_quorum(leader);
+    let mut readers = [one, other].map(|node| nodes.at_quorum(node));
+    for count in 1..=60 {
+        let value = count.to_string();
+        assert_eq!(call(&mut writer, &["SET", "a", &value]), ok());
+        let reader = &mut readers[count % 2];
+        assert_eq!(call(reader, &["GET", "a"]), bulk(&value));
+    }
+    let [reader, second] = &mut readers;
+    // All of a pipeline, a transaction and a script.
+    let mut bytes = Vec::new();
+    let requests: [&[&str]; 6] = [
+        &["GET", "a"],
+        &["MULTI"],
+        &["MGET", "a", "b"],
+        &["EXEC"],
+        &["EVAL_RO", "return redis.call('GET', KEYS[1])", "1", "a"],
+        &["SET", "a", "x"],
+    ];
+    requests.iter().for_each(|request| write_request(&mut bytes, request));
+    reader.send(&bytes).expect("sends");
+    let both = Value::Array(vec![bulk("60"), Value::Null]);
+    for expected in [
+        bulk("60"),
+        ok(),
+        Value::Simple("QUEUED".into()),
+        Value::Array(vec![both]),
+        bulk("60"),
+        error(super::READ_ONLY),
+    ] {
+        assert_eq!(reader.reply().expect("a reply"), expected);
+    }
+    // Who waits gets what comes.
+    second.request(&["XREAD", "BLOCK", "0", "STREAMS", "s", "$"]).expect("asks");
+    until("a client that waits", || {
+        let info = call(&mut nodes.client(other), &["INFO", "clients"]);
+        told(&info).contains("blocked_clients:1").then_some(())
+    });
+    assert_eq!(call(&mut writer, &["XADD", "s", "1-1", "f", "v"]), bulk("1-1"));
+    let heard = told(&second.reply().expect("an entry"));
+    assert!(heard.contains("[49, 45, 49]"), "{heard}");
+    assert_eq!(call(second, &["XLEN", "s"]), Value::Integer(1));
+}
+
+#[test]
+fn followers_do_not_answer_at_quorum_without_the_leader() {
+    let nodes = Nodes::start(3);
+    nodes.form(3);
+    let [leader, one, other] = nodes.three();
+    let mut writer = nodes.at_quorum(leader);
+    assert_eq!(call(&mut writer, &["SET", "a", "1"]), ok());
+    let mut reader = nodes.at_quorum(one);
+    assert_eq!(call(&mut reader, &["GET", "a"]), bulk("1"));
+    // Nobody leads: the wait ends, and others are served meanwhile.
+    nodes.signal(leader, Signal::SIGSTOP);
+    nodes.signal(other, Signal::SIGSTOP);
+    let mut bytes = Vec::new();
+    (0..3).for_each(|_| write_request(&mut bytes, &["GET", "a"]));
+    reader.send(&bytes).expect("sends");
+    let mut lax = nodes.client(one);
+    assert_eq!(call(&mut lax, &["GET", "a"]), bulk("1"));
+    for _ in 0..3 {
+        assert_eq!(reader.reply().expect("a reply"), error(LATE));
+    }
+    // Another one leads, and the one that was stopped knows nothing of it.
+    nodes.signal(other, Signal::SIGCONT);
+    let next = nodes.leader(&[one, other]);
+    let mut writer = nodes.at_quorum(next);
+    assert_eq!(read(&mut writer, "a"), bulk("1"));
+    assert_eq!(call(&mut writer, &["SET", "a", "2"]), ok());
+    let mut reader = nodes.at_quorum(one + other - next);
+    assert_eq!(read(&mut reader, "a"), bulk("2"));
+    let mut old = nodes.client(next);
+    assert_eq!(call(&mut old, &["GET", "a"]), bulk("2"));
+    nodes.signal(leader, Signal::SIGCONT);
+    let mut back = nodes.at_quorum(leader);
+    assert_eq!(read(&mut back, "a"), bulk("2"));
+}
+
+#[test]
+fn tuples_are_read_at_quorum_from_followers() {
+    let nodes = Nodes::start_at(3, "quorum");
+    nodes.form(3);
+    let [leader, one, _] = nodes.three();
+    let [mut writer, mut reader] = [leader, one].map(|node| {
+        let mut client = Iproto::connect(nodes.iproto_port(node));
+        client.log_in("admin", "a word").expect("logs in");
+        client
+    });
+    for count in 1..=20 {
+        let tuple = &array(&[text("name"), int(count)])[..];
+        let put = Put { space: SpaceRef::Id(272), tuple };
+        writer.ask(&Request::Replace(put)).expect("it leads");
+        let shown = reader.select(272, 0, &array(&[text("name")]));
+        assert_eq!(shown, [array(&[text("name"), int(count)])]);
+    }
+    let space = SpaceRef::Id(272);
+    let tuple = &array(&[text("name"), int(1)])[..];
+    let refused = reader.ask(&Request::Replace(Put { space, tuple })).expect_err("it follows");
+    assert_eq!((refused.0, refused.1.contains("read-only instance")), (7, true), "{refused:?}");
+}
