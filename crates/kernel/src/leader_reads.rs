@@ -162,12 +162,16 @@ impl LeaderReads {
         let epoch = self.epoch();
         let round = self.begun.load(SeqCst) + 1;
         self.waiting[thread].store(true, SeqCst);
-        if self.wanted.fetch_max(round, SeqCst) < round
-            && let Some(ask) = &*self.ask.lock()
-        {
-            ask();
+        if self.wanted.fetch_max(round, SeqCst) < round {
+            self.ask_soon();
         }
         Ticket { round, epoch }
+    }
+
+    fn ask_soon(&self) {
+        if let Some(ask) = &*self.ask.lock() {
+            ask();
+        }
     }
 
     /// This IO thread has connections that wait, and is to be woken: to be called before it looks at
@@ -209,6 +213,9 @@ impl LeaderReads {
     pub fn grant(&self, round: u64) {
         self.granted.fetch_max(round, SeqCst);
         self.wake();
+        if self.wanted.load(SeqCst) > round {
+            self.ask_soon();
+        }
     }
 
     /// The leader does not know the question.

@@ -121,8 +121,11 @@ where
         let committed = committed.await.map_err(|error| error.to_string())?;
         let position = committed.and_then(|index| group_log.end_of(index));
         // The lease last: if it holds now, nobody else had committed more before.
-        let holds = group_log.log().agreed() > Lsn::ZERO;
-        let may_answer = holds || planted == Planted::ReadIndexUnleased;
+        // It holds for nobody who has not committed an entry of its own reign.
+        let may_answer = match planted {
+            Planted::ReadIndexUnleased => !group_log.log().is_led_elsewhere(),
+            _ => group_log.log().agreed() > Lsn::ZERO,
+        };
         Ok(Response::Position(position.filter(|_| may_answer)))
     }
 

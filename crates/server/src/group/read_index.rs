@@ -64,15 +64,18 @@ impl<RT: AsyncRuntime> ReadIndex<RT> {
     /// do.
     pub(super) fn new<T: Transport>(
         (shared, standing): (&Arc<Shared>, &Arc<Standing>),
-        transport: Arc<T>,
+        transport: &Arc<T>,
         (wake, failover): (&Arc<Notify>, Duration),
         planted: Planted,
     ) -> ReadIndex<RT> {
+        let transport = Arc::clone(transport);
         let ask: Ask = Box::new(move |leader, member| {
             let transport = Arc::clone(&transport);
             Box::pin(async move { transport.ask(leader, &member, Request::ReadIndex).await })
         });
         let asks = Arc::clone(wake);
+        // The data is perhaps another one than before.
+        shared.leader_reads.begin_epoch();
         shared.leader_reads.asks_with(Arc::new(move || asks.notify_one()));
         ReadIndex {
             shared: Arc::clone(shared),

@@ -183,10 +183,8 @@ where
         let applied = apply_committed(&group_log, &standing)?;
         shared.role.set(standing.role_of_follower());
         let log_and_data = (Arc::clone(&standing), applied);
-        let own = (&shared, &standing);
-        let to = Arc::clone(&transport);
-        let read_index = ReadIndex::new(own, to, (&wake, failover), planted);
-        shared.leader_reads.begin_epoch();
+        let read_index =
+            ReadIndex::new((&shared, &standing), &transport, (&wake, failover), planted);
         let seat = Seat::take(id, failover, transport, Arc::clone(&group_log), log_and_data);
         let seat = seat.await?;
         let lease = ladon_raft::lease(failover);

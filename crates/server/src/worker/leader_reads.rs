@@ -9,6 +9,7 @@ use crate::batch::Item;
 use crate::connection::{Connection, HeldRead};
 use crate::dialect::resp::Again;
 use crate::queues::WaitsFor;
+use crate::set_aside::Waiting;
 use ladon_kernel::leader_reads::{LeaderRead, Ticket, TicketState, Unanswered};
 use ladon_kernel::node::Node;
 use ladon_kernel::role::Role;
@@ -26,14 +27,19 @@ impl Worker {
         }
     }
 
-    /// The same for a request that was set aside with this ticket.
-    #[cold]
-    pub(super) fn leader_read_of(
+    /// The same for a packet of the input, or one that was set aside.
+    #[inline]
+    pub(super) fn packet_read(
         node: &Node,
         connection: &Connection,
-        ticket: Option<Ticket>,
+        end: usize,
+        waited: Option<&Waiting>,
     ) -> LeaderRead {
-        of_ticket(node, connection, ticket)
+        match waited {
+            None => Self::leader_read(node, connection, end),
+            Some(_) if node.role.is_free() => LeaderRead::Unasked,
+            Some(waiting) => of_ticket(node, connection, waiting.ticket),
+        }
     }
 
     /// A request waits, and its connection with it. `ticket`: the one that it has.

@@ -174,11 +174,10 @@ impl Worker {
             connection.replies.output = self.buffers.take();
         }
         let again = match &item.kind {
-            ItemKind::Again => {
-                let resp = connection.dialect.resp_mut();
-                let Some(again) = resp.and_then(|resp| resp.again.take()) else { return };
-                Some(again)
-            }
+            ItemKind::Again => match connection.dialect.resp_mut().and_then(|it| it.again.take()) {
+                None => return,
+                again => again,
+            },
             ItemKind::Invalid(error) => return self.refuse(item, error),
             _ => None,
         };

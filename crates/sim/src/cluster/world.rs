@@ -99,7 +99,8 @@ impl World {
             Client::new(number, gate, others)
         });
         let reader = Client::reader(plan.clients, others);
-        let clients = clients.chain([reader]).collect();
+        let anywhere = Client::reader_anywhere(plan.clients + 1, others);
+        let clients = clients.chain([reader, anywhere]).collect();
         World {
             random,
             plan,
@@ -261,7 +262,7 @@ impl World {
     pub(super) fn connect(&mut self, number: usize) {
         let mut at = self.random.below(self.places.len() as u64) as usize;
         let leads = |place: &Place| place.life.as_ref().is_some_and(|life| life.leads());
-        if self.random.chance(3, 4) {
+        if !self.clients[number].is_anywhere && self.random.chance(3, 4) {
             let count = self.places.len();
             at = (0..count)
                 .map(|it| (at + it) % count)
