@@ -188,7 +188,7 @@ impl<'a> Work<'a> {
             let gate = connection.call(&["CLIENT", "GATE", self.gate]);
             let role = connection.call(&["ROLE"]);
             let (Ok(Value::Simple(_)), Ok(Value::Array(role))) = (gate, role) else { continue };
-            let follows = role.first().and_then(Value::as_bytes) == Some(b"slave");
+            let follows = role.first().and_then(Value::as_bytes) == Some(&b"slave"[..]);
             for _ in 0..READS_MAX {
                 let depth = 1 + random.below(4);
                 let reads = |_| {

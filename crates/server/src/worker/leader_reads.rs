@@ -114,9 +114,9 @@ impl Worker {
 
     /// Whether what is told of data to a connection that began to wait for it at the gate `quorum`,
     /// once the leader had named its position, is all committed.
-    pub(super) fn is_of_follower(node: &Node, connection: &Connection) -> bool {
-        let gate = connection.session.gate.unwrap_or_else(|| node.settings.gate());
-        let epoch = connection.held_read.as_deref().map(|held| held.ticket.epoch);
+    pub(super) fn is_of_follower(node: &Node, gate: Option<Gate>, held: Option<&HeldRead>) -> bool {
+        let gate = gate.unwrap_or_else(|| node.settings.gate());
+        let epoch = held.map(|held| held.ticket.epoch);
         gate == Gate::Quorum && epoch == Some(node.leader_reads.epoch())
     }
 }

@@ -66,7 +66,8 @@ impl Worker {
                     connection.replies.depends.max(connection.replies.long_depends);
             }
             // Looked at once the slice has been read.
-            if !Self::is_of_follower(&self.node, connection) {
+            let held = connection.held_read.as_deref();
+            if !Self::is_of_follower(&self.node, connection.session.gate, held) {
                 let depends = long.depends();
                 connection.replies.depends = connection.replies.depends.max(depends);
             }
