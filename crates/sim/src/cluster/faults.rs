@@ -84,7 +84,14 @@ impl World {
         } else {
             self.isolate(at);
         }
-        self.cut_until_us = self.now_us + self.while_us();
+        self.cut_until_us = match leads {
+            // An election takes several answers, and each of them several steps.
+            Some(_) => self.now_us + 8 * self.plan.failover_ms * 1000,
+            None => self.now_us + self.while_us(),
+        };
+        if leads.is_some() {
+            self.quick_us = self.now_us..self.cut_until_us;
+        }
         let (cut, ms) = (self.cut.clone(), self.cut_until_us / 1000);
         self.note(|| format!("cut until {ms} ms: {cut:?}"));
     }
