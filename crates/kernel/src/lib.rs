@@ -27,6 +27,7 @@ pub mod command;
 pub mod ctx;
 pub mod dataset;
 pub mod durability;
+pub mod leader_reads;
 pub mod limits;
 pub mod loading;
 pub mod local;

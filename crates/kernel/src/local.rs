@@ -1,6 +1,7 @@
 //! What belongs to one IO thread.
 
 use crate::client::session::WatchedKey;
+use crate::leader_reads::LeaderRead;
 use crate::memory::eviction_state::Eviction;
 use crate::message::Answer;
 use crate::pubsub::fan_out::Subscribers;
@@ -64,6 +65,8 @@ pub struct Local {
     pub(crate) undoable: Option<Begun>,
     /// Memory for the next one's counts.
     pub(crate) spare_counts: (Vec<Counted>, Vec<CountedError>),
+    /// Whether the present request may read at the gate `quorum`, while the node follows.
+    pub leader_read: LeaderRead,
     /// Memory was short when the request came that runs a script.
     pub is_out_of_memory: bool,
     /// Keys that clients wait for, to be served once a long script has released them.
@@ -110,6 +113,7 @@ impl Local {
             eviction,
             undoable: None,
             spare_counts: (Vec::new(), Vec::new()),
+            leader_read: LeaderRead::Unasked,
             is_out_of_memory: false,
             serves_busy: false,
             unserved: Vec::new(),

@@ -10,6 +10,7 @@ use crate::cluster::Cluster;
 use crate::command::command_id::CommandId;
 use crate::command::table::CommandTable;
 use crate::dataset::{Dataset, Exchange};
+use crate::leader_reads::LeaderReads;
 use crate::long::aside_job::{AsideCounts, ReadAhead, ReadFiles};
 use crate::long::large::Slicing;
 use crate::long::parcel::Peers;
@@ -105,6 +106,8 @@ pub struct Shared {
     pub key_prefixes: KeyPrefixes,
     /// The node's place in its cluster.
     pub role: RoleCell,
+    /// Reads at the gate `quorum`, while the node follows.
+    pub leader_reads: LeaderReads,
     pause: Pause,
     pub(crate) exchange: Exchange,
     /// `DEBUG SET-ACTIVE-EXPIRE`.
@@ -230,6 +233,7 @@ impl Shared {
             scripts: Scripts::new(threads.len()),
             accounts,
             exchange: Exchange::of(threads.len()),
+            leader_reads: LeaderReads::new(Arc::clone(&threads)),
             threads,
             pubsub,
             event_forms: Arc::default(),

@@ -3,6 +3,7 @@
 use crate::frame::{BODY_BYTES_MAX, FIRST_SERVICE_KIND};
 use crate::identity::{Identity, Peer};
 use crate::inbox::Sizes;
+use crate::link::Link;
 use crate::listen::listen;
 use crate::target::Target;
 use bytes::Bytes;
@@ -252,21 +253,47 @@ impl Mesh {
         }
         let target = self.target(address);
         let asked = async {
-            let link = target.link(expected_node, &self.inner).await?;
-            let node = link.peer.identity.node;
-            if let Some(expected) = expected_node.filter(|expected| *expected != node) {
-                let text = format!("member {node} is there, and not member {expected}");
-                return Err(io::Error::new(io::ErrorKind::NotFound, text));
-            }
+            let link = self.link(&target, expected_node).await?;
             let answer = link.ask(kind, group, body.into()).await;
             answer.map_err(|error| error.error())?.map_err(io::Error::other)
         };
-        let late = |_| {
-            let text = format!("no answer in {} ms", limit.as_millis());
-            Err(io::Error::new(io::ErrorKind::TimedOut, text))
+        within(address, limit, asked).await
+    }
+
+    /// What the node at `address` can do, in its own words ([`Identity::features`]): those of the link to
+    /// it, which is made if there is none, as by [`Mesh::ask`].
+    ///
+    /// # Errors
+    /// The connection cannot be made, the node refuses or is another one, the time is over.
+    pub async fn features(
+        &self,
+        address: &str,
+        expected_node: Option<u64>,
+        limit: Duration,
+    ) -> io::Result<u64> {
+        let target = self.target(address);
+        let asked = async {
+            let link = self.link(&target, expected_node).await?;
+            Ok(link.peer.identity.features)
         };
-        let answer = timeout(limit, asked).await.unwrap_or_else(late);
-        answer.map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))
+        within(address, limit, asked).await
+    }
+
+    /// The link to the node that is expected.
+    async fn link(
+        &self,
+        target: &Arc<Target>,
+        expected_node: Option<u64>,
+    ) -> io::Result<Arc<Link>> {
+        let link = target.link(expected_node, &self.inner).await?;
+        let node = link.peer.identity.node;
+        match expected_node.filter(|expected| *expected != node) {
+            None => Ok(link),
+            Some(expected) => {
+                let text = format!("member {node} is there, and not member {expected}");
+                Err(io::Error::new(io::ErrorKind::NotFound, text))
+            }
+        }
     }
 
     fn target(&self, address: &str) -> Arc<Target> {
@@ -281,4 +308,18 @@ impl Mesh {
         targets.insert(address.to_owned(), target.clone());
         target
     }
+}
+
+/// What comes of it within the time; an error says at which address.
+async fn within<T>(
+    address: &str,
+    limit: Duration,
+    asked: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    let late = |_| {
+        let text = format!("no answer in {} ms", limit.as_millis());
+        Err(io::Error::new(io::ErrorKind::TimedOut, text))
+    };
+    let answer = timeout(limit, asked).await.unwrap_or_else(late);
+    answer.map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))
 }

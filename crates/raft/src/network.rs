@@ -61,6 +61,9 @@ pub enum Request {
         /// What it must have.
         last: Option<EntryId>,
     },
+    /// How far has the group committed? To the leader, by a member whose clients read at the gate
+    /// `quorum`.
+    ReadIndex,
     /// This member is too far behind: it gets another one's data, in these files.
     SnapshotBegin {
         /// The leader's vote.
@@ -110,6 +113,8 @@ pub enum Response {
     },
     /// To a transfer: it is understood, or refused.
     Transfer(bool),
+    /// Up to here; `None`: whoever was asked does not answer for the group at the moment.
+    Position(Option<Lsn>),
     /// A part of a snapshot is here, or all of it is on the disk.
     SnapshotTaken,
 }
@@ -155,6 +160,8 @@ where
                 AppendEntriesResponse::HigherVote(vote) => Response::HigherVote(vote),
             })
         }
+        // Whether it answers for the group is known elsewhere.
+        Request::ReadIndex => Ok(Response::Position(None)),
         Request::SnapshotBegin { .. }
         | Request::SnapshotPart { .. }
         | Request::SnapshotEnd { .. } => Err("this member takes no other one's data".to_owned()),

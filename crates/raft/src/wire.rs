@@ -8,10 +8,11 @@
 //!   4 snapshot  vote, end u64, files u32, each: length u16, name, bytes u64
 //!   5 part      file u32, at u64, bytes
 //!   6 end       vote, index u64, term u64, members (frame.rs)
+//!   7 position  (nothing more)
 //! answer:    what u8
 //!   1 appended;  2 appended up to: id;  3 conflict;  4 higher vote: vote
 //!   5 vote      vote, granted u8, last
-//!   6 transfer  understood u8;  7 taken
+//!   6 transfer  understood u8;  7 taken;  8 position: is there u8, and if so: u64
 //! vote:      term u64, for u64, of a leader u8
 //! id:        is there u8, and if so: index u64, term u64
 //! ```
@@ -86,6 +87,7 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
                 out.extend_from_slice(&bytes.to_le_bytes());
             }
         }
+        Request::ReadIndex => out.push(7),
         Request::SnapshotPart { file, at, bytes } => {
             out.reserve(16 + bytes.len());
             out.push(5);
@@ -153,6 +155,7 @@ pub fn decode_request(bytes: &Bytes) -> Result<Request, BadMessage> {
             let members = decode_members(&members)?;
             Request::SnapshotEnd { vote, members: (EntryId::new(reign(term), index), members) }
         }
+        7 => Request::ReadIndex,
         _ => return Err(BadMessage::Unknown("question")),
     };
     rest.end().map(|()| request)
@@ -180,6 +183,12 @@ pub fn encode_response(response: &Response) -> Vec<u8> {
         }
         Response::Transfer(understood) => out.extend_from_slice(&[6, u8::from(*understood)]),
         Response::SnapshotTaken => out.push(7),
+        Response::Position(position) => {
+            out.extend_from_slice(&[8, u8::from(position.is_some())]);
+            if let Some(position) = position {
+                out.extend_from_slice(&position.0.to_le_bytes());
+            }
+        }
     }
     out
 }
@@ -198,6 +207,7 @@ pub fn decode_response(bytes: &Bytes) -> Result<Response, BadMessage> {
         5 => Response::Vote { vote: rest.vote()?, granted: rest.flag()?, last: rest.id()? },
         6 => Response::Transfer(rest.flag()?),
         7 => Response::SnapshotTaken,
+        8 => Response::Position(if rest.flag()? { Some(Lsn(rest.u64()?)) } else { None }),
         _ => return Err(BadMessage::Unknown("answer")),
     };
     rest.end().map(|()| response)
@@ -323,6 +333,7 @@ mod tests {
             Request::Vote { vote: vote(), last: id(9), is_transfer: true, is_question: false },
             Request::Vote { vote: vote(), last: None, is_transfer: false, is_question: true },
             Request::Transfer { from: vote(), to: u64::MAX, last: id(0) },
+            Request::ReadIndex,
             Request::SnapshotBegin { vote: vote(), end: Lsn(77), files },
             Request::SnapshotEnd { vote: vote(), members: (id(4).unwrap(), members) },
         ]
@@ -336,6 +347,8 @@ mod tests {
             Response::HigherVote(vote()),
             Response::Vote { vote: vote(), granted: true, last: None },
             Response::Transfer(false),
+            Response::Position(None),
+            Response::Position(Some(Lsn(1 << 40))),
             Response::SnapshotTaken,
         ]
     }

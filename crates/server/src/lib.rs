@@ -36,6 +36,7 @@ mod loading;
 mod positions;
 mod program_commands;
 mod program_data;
+mod program_reads;
 mod protocol;
 mod queues;
 mod random;

@@ -21,6 +21,8 @@ pub(crate) enum WaitsFor {
     Pause,
     /// The delivery of messages: their next request publishes, and too many are undelivered.
     Delivery,
+    /// The leader's position: their next request reads at the gate `quorum`.
+    Leader,
     /// Room in the log, or a commit that has asked writers to wait: one of their requests writes.
     WriteRoom,
     /// The next batch: one of their requests has done a part of its work in this one.
@@ -28,25 +30,26 @@ pub(crate) enum WaitsFor {
 }
 
 impl WaitsFor {
-    const ALL: [WaitsFor; 8] = [
+    const ALL: [WaitsFor; 9] = [
         WaitsFor::Turn,
         WaitsFor::NextTurn,
         WaitsFor::Release,
         WaitsFor::Gate,
         WaitsFor::Pause,
         WaitsFor::Delivery,
+        WaitsFor::Leader,
         WaitsFor::WriteRoom,
         WaitsFor::NextBatch,
     ];
 
-    const fn bit(self) -> u8 {
+    const fn bit(self) -> u16 {
         1 << self as u8
     }
 }
 
 /// The queues that a connection is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WaitSet(u8);
+pub(crate) struct WaitSet(u16);
 
 impl WaitSet {
     #[inline]
@@ -58,6 +61,13 @@ impl WaitSet {
     #[inline]
     pub(crate) fn has_either(self, one: WaitsFor, other: WaitsFor) -> bool {
         self.0 & (one.bit() | other.bit()) != 0
+    }
+
+    /// Whether its next request is held back.
+    #[inline]
+    pub(crate) fn holds_back(self) -> bool {
+        const HELD: u16 = WaitsFor::Pause.bit() | WaitsFor::Delivery.bit() | WaitsFor::Leader.bit();
+        self.0 & HELD != 0
     }
 
     #[inline]
@@ -110,6 +120,12 @@ impl Queues {
         if connection.waits.insert(queue) {
             self.0[queue as usize].push_front(connection.conn.slot);
         }
+    }
+
+    /// The first one.
+    #[inline]
+    pub(crate) fn first(&self, queue: WaitsFor) -> Option<u32> {
+        self.0[queue as usize].front().copied()
     }
 
     /// Takes out the first one. Its connection has to be told ([`WaitSet::remove`]).

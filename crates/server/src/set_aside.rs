@@ -12,6 +12,7 @@
 //!
 //! **Invariant:** a request that an earlier one holds ([`Order::holds`]) does not run.
 
+use ladon_kernel::leader_reads::Ticket;
 use ladon_tarantool::{Order, Unfinished};
 use std::collections::VecDeque;
 
@@ -42,6 +43,8 @@ pub(crate) struct Waiting {
     state: State,
     /// It is done in slices.
     is_sliced: bool,
+    /// Its ticket for the leader's position, if it has one.
+    pub(crate) ticket: Option<Ticket>,
     /// What it has done so far.
     pub(crate) unfinished: Unfinished,
 }
@@ -113,7 +116,7 @@ impl SetAside {
         packet: &[u8],
         order: Order,
         (state, is_sliced): (State, bool),
-        unfinished: Unfinished,
+        (unfinished, ticket): (Unfinished, Option<Ticket>),
     ) {
         self.bytes += packet.len();
         self.next_number += 1;
@@ -123,6 +126,7 @@ impl SetAside {
             order,
             state,
             is_sliced,
+            ticket,
             unfinished,
         });
     }

@@ -130,8 +130,17 @@ pub(crate) fn of_refusal(refusal: Refusal, node: &Node) -> BoxError {
             let message = "Can't modify data because this instance is in read-only mode.";
             BoxError::new(READONLY, message)
         }
+        Refusal::FollowsQuorum | Refusal::Unanswered(_) => {
+            let why = match refusal {
+                Refusal::Unanswered(why) => why.reason(),
+                _ => "it is a replica of another server",
+            };
+            BoxError::new(
+                READONLY,
+                format!("Can't read at the gate quorum on this instance - {why}"),
+            )
+        }
         Refusal::Follows
-        | Refusal::FollowsQuorum
         | Refusal::CutOff
         | Refusal::Outside
         | Refusal::Stale
@@ -141,7 +150,6 @@ pub(crate) fn of_refusal(refusal: Refusal, node: &Node) -> BoxError {
                 Refusal::Stale => "the server that it follows is not heard",
                 Refusal::Witness => "it is a witness of its cluster, and has no data",
                 Refusal::Follows => "it follows the leader of its cluster",
-                Refusal::FollowsQuorum => "what the gate quorum promises is read at the leader",
                 Refusal::CutOff => "it cannot reach most of its cluster's members",
                 _ => "it is no member of a cluster yet",
             };

@@ -12,7 +12,7 @@ use ladon_iproto::request::{Delete, Request, Update, Upsert};
 use ladon_iproto::{Header, RequestError, request_type};
 use ladon_kernel::command::flags::Flags;
 use ladon_kernel::program::Failed;
-use ladon_kernel::request::admission;
+use ladon_kernel::request::admission::{self, Refusal};
 use ladon_kernel::request::outcome::{Flow, Outcome};
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{Lsn, SpaceId};
@@ -65,8 +65,12 @@ pub fn execute(
     let done = running.run(&header, request, out);
     // Errors show the user's rights as well.
     let mut depends = running.depends.max(running.session.rights_changed());
-    if !running.thread.node.role.is_free() && !tells_of_data {
-        // A follower has nothing but what is committed, and answers this at any gate.
+    let node = running.thread.node;
+    if !node.role.is_free()
+        && (!tells_of_data || running.thread.local.leader_read.is_in_force(&node.leader_reads))
+    {
+        // A follower has nothing but what is committed, and answers this at any gate; and what is read
+        // once the leader has named its position.
         depends = Lsn::ZERO;
     }
     let (long, version) = (running.long.take(), running.schema_version);
@@ -139,7 +143,7 @@ impl Running<'_, '_> {
         &mut self,
         header: &Header,
         request: &Result<Request<'_>, RequestError>,
-    ) -> Result<(), BoxError> {
+    ) -> Result<(), Ended> {
         let node = self.thread.node;
         admission::on_data(node).map_err(|refusal| error::of_refusal(refusal, node))?;
         if header.request_type == request_type::AUTH {
@@ -151,8 +155,11 @@ impl Running<'_, '_> {
             let is_call =
                 matches!(request, Ok(Request::Call(_) | Request::Call16(_) | Request::Execute(_)));
             let writes = facts_of(header.request_type).writes && !is_call;
-            let admitted = admission::in_cluster(node, None, writes);
-            admitted.map_err(|refusal| error::of_refusal(refusal, node))?;
+            let read = self.thread.local.leader_read;
+            match admission::in_cluster(node, (None, read), writes) {
+                Err(Refusal::AwaitsLeader) => return Err(Ended::Again(Flow::AwaitsLeader)),
+                admitted => admitted.map_err(|refusal| error::of_refusal(refusal, node))?,
+            }
         }
         self.depends = self.depends.max(Lsn::DATA);
         Ok(())

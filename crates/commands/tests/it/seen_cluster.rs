@@ -1,7 +1,9 @@
 //! What clients of Redis see of a node in a cluster.
 
-use crate::common::{TestNode, check_on};
+use crate::common::{TestClient, TestNode, check_on};
 use ladon_kernel::cluster::{Cluster, MemberView, Order, Orders, View};
+use ladon_kernel::leader_reads::{LeaderRead, Unanswered};
+use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::role::Role;
 use ladon_record::Lsn;
 use std::sync::Arc;
@@ -151,4 +153,44 @@ fn info_has_the_fields_in_order() {
     .into();
     expected.extend(ids(100));
     assert_eq!(lines(&node(3, Some(1), Role::Follows)), expected);
+}
+
+#[test]
+fn reads_at_quorum_wait_for_the_leaders_position() {
+    let node = node(2, Some(1), Role::Follows);
+    let mut client = node.client();
+    assert_eq!(node.run(&mut client, "CLIENT GATE quorum"), "+OK");
+    let waits = |client: &mut TestClient, line: &str| {
+        let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        matches!(node.request(client, &args).1.flow, Flow::AwaitsLeader)
+    };
+    // There is nobody to ask.
+    assert!(node.run(&mut client, "GET a").starts_with("-NOQUORUM This node is a replica"));
+    node.node.leader_reads.asks_with(Arc::new(|| ()));
+    assert!(waits(&mut client, "GET a"));
+    assert!(waits(&mut client, "EVAL_RO 1 0"));
+    assert!(node.run(&mut client, "SET a 1").starts_with("-READONLY"));
+    assert_eq!(node.run(&mut client, "PING"), "+PONG");
+    // What is queued reads nothing yet.
+    assert_eq!(node.run(&mut client, "MULTI"), "+OK");
+    assert_eq!(node.run(&mut client, "GET a"), "+QUEUED");
+    assert!(waits(&mut client, "EXEC"));
+    let epoch = node.node.leader_reads.epoch();
+    client.local.leader_read = LeaderRead::Granted(epoch);
+    assert_eq!(node.run(&mut client, "EXEC"), "[nil]");
+    let depends = node.request(&mut client, &[b"GET", b"a"]).1.depends;
+    assert_eq!(depends, Lsn::ZERO, "it waits for nothing more");
+    // The node led meanwhile.
+    node.node.leader_reads.begin_epoch();
+    assert!(waits(&mut client, "GET a"));
+    for (why, told) in [
+        (Unanswered::Late, "-NOQUORUM The leader was not heard"),
+        (Unanswered::Unknown, "-NOQUORUM The leader is of a version"),
+        (Unanswered::Program, "-NOQUORUM What box.resp.call reads"),
+    ] {
+        client.local.leader_read = LeaderRead::Refused(why);
+        assert!(node.run(&mut client, "GET a").starts_with(told));
+    }
+    assert_eq!(node.run(&mut client, "CLIENT GATE write"), "+OK");
+    assert_eq!(node.run(&mut client, "GET a"), "nil");
 }

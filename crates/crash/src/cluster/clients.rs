@@ -16,6 +16,10 @@ use std::time::{Duration, Instant};
 
 /// Pairs of operations done and state that a judgement may try.
 const POSITIONS_MAX: usize = 2_000_000;
+/// Numbers of clients that only read, at any node.
+const READERS_FROM: u64 = 1_000;
+/// Pipelines of such a client before it goes elsewhere.
+const READS_MAX: u64 = 60;
 /// Operations that a report shows around the one that cannot be.
 const SHOWN: usize = 25;
 
@@ -49,6 +53,8 @@ impl Drop for Over<'_> {
 pub(crate) struct Work<'a> {
     nodes: &'a Nodes,
     gate: &'a str,
+    /// Clients that only read, at any node.
+    readers: u64,
     things: Vec<Thing>,
     began: Instant,
     fresh: AtomicU64,
@@ -59,6 +65,8 @@ pub(crate) struct Work<'a> {
     /// When an operation was acknowledged last, and the longest time without one, in nanoseconds.
     last: AtomicU64,
     longest: AtomicU64,
+    /// Reads that followers have answered.
+    by_followers: AtomicU64,
 }
 
 /// What came of some work.
@@ -66,6 +74,8 @@ pub(crate) struct Work<'a> {
 pub struct Tally {
     /// Operations with an answer.
     pub known: u64,
+    /// Reads among them that followers have answered.
+    pub by_followers: u64,
     /// Operations of which nobody knows whether they were done.
     pub unknown: u64,
     /// Things whose history was too hard to judge.
@@ -93,6 +103,7 @@ impl<'a> Work<'a> {
         Work {
             nodes,
             gate,
+            readers: 0,
             things: twice.enumerate().map(thing).collect(),
             began: Instant::now(),
             // Members of sets are smaller.
@@ -102,7 +113,14 @@ impl<'a> Work<'a> {
             refusals: Mutex::default(),
             last: AtomicU64::new(0),
             longest: AtomicU64::new(0),
+            by_followers: AtomicU64::new(0),
         }
+    }
+
+    /// The same with so many clients more, which only read: at any node, so that followers have to ask
+    /// the leader.
+    pub(crate) fn with_readers(self, readers: u64) -> Work<'a> {
+        Work { readers, ..self }
     }
 
     fn now(&self) -> u64 {
@@ -118,7 +136,10 @@ impl<'a> Work<'a> {
     ) -> Result<T, String> {
         thread::scope(|threads| {
             let run = |client| threads.spawn(move || self.follow_leader(client, seed));
-            let running: Vec<_> = (0..clients).map(run).collect();
+            let read =
+                |reader| threads.spawn(move || self.read_anywhere(READERS_FROM + reader, seed));
+            let running: Vec<_> =
+                (0..clients).map(run).chain((0..self.readers).map(read)).collect();
             let done = {
                 // The scope waits for the clients, also if this thread panics.
                 let _over = Over(&self.over);
@@ -151,6 +172,38 @@ impl<'a> Work<'a> {
             }
             self.use_connection(&mut connection, (client, node), &mut random)?;
             thread::sleep(Duration::from_millis(random.below(20)));
+        }
+        Ok(())
+    }
+
+    fn read_anywhere(&self, client: u64, seed: u64) -> Result<(), String> {
+        let mut random = Random::stream(seed, client);
+        while !self.over.load(Relaxed) {
+            let node = random.below(self.nodes.count() as u64) as usize;
+            let patience = Duration::from_millis(300 + random.below(2500));
+            let Ok(mut connection) = connect(self.nodes.address(node), patience) else {
+                thread::sleep(Duration::from_millis(5));
+                continue;
+            };
+            let gate = connection.call(&["CLIENT", "GATE", self.gate]);
+            let role = connection.call(&["ROLE"]);
+            let (Ok(Value::Simple(_)), Ok(Value::Array(role))) = (gate, role) else { continue };
+            let follows = role.first().and_then(Value::as_bytes) == Some(&b"slave"[..]);
+            for _ in 0..READS_MAX {
+                let depth = 1 + random.below(4);
+                let reads = |_| {
+                    let at = random.below(self.things.len() as u64) as usize;
+                    (at, self.things[at].kind.read())
+                };
+                let asked: Vec<(usize, Action)> = (0..depth).map(reads).collect();
+                if self.over.load(Relaxed)
+                    || !self.pipeline(&mut connection, (client, node), &asked)?
+                {
+                    break;
+                }
+                self.by_followers.fetch_add(if follows { depth } else { 0 }, Relaxed);
+                thread::sleep(Duration::from_micros(random.below(4000)));
+            }
         }
         Ok(())
     }
@@ -284,6 +337,8 @@ impl<'a> Work<'a> {
     ) {
         let now = self.now();
         let ended = match outcome {
+            // Whoever reads anywhere does not tell who leads.
+            Outcome::Known(answer) if client >= READERS_FROM => Some((now, answer)),
             Outcome::Known(answer) => {
                 self.leader.store(node as u64, Relaxed);
                 let last = self.last.fetch_max(now, Relaxed);
@@ -295,9 +350,9 @@ impl<'a> Work<'a> {
                 }
                 Some((now, answer))
             }
-            Outcome::Refused(text) => return self.refused(&text, node),
+            Outcome::Refused(text) => return self.refused(&text, (client, node)),
             Outcome::Unknown(text) => {
-                self.refused(&text, node);
+                self.refused(&text, (client, node));
                 None
             }
         };
@@ -308,9 +363,12 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn refused(&self, text: &str, node: usize) {
+    fn refused(&self, text: &str, (client, node): (u64, usize)) {
         let word = if text == "no reply" { text } else { text.split(' ').next().unwrap_or(text) };
         *lock(&self.refusals).entry(word.to_owned()).or_default() += 1;
+        if client >= READERS_FROM {
+            return;
+        }
         // Somebody has to look elsewhere first.
         let next = (node as u64 + 1) % self.nodes.count() as u64;
         let _ = self.leader.compare_exchange(node as u64, next, Relaxed, Relaxed);
@@ -344,6 +402,7 @@ impl<'a> Work<'a> {
         let mut tally = Tally {
             pause: Duration::from_nanos(self.longest.load(Relaxed)),
             refusals: lock(&self.refusals).clone(),
+            by_followers: self.by_followers.load(Relaxed),
             ..Tally::default()
         };
         for thing in &self.things {

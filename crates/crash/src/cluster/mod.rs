@@ -178,13 +178,14 @@ fn run(arguments: &ClusterArguments, program: &Path, dir: &Path) -> Result<Strin
     let ClusterSummary { rounds, tally } = summary;
     Ok(format!(
         "seed {seed}: {rounds} rounds with {} nodes{} in {:.0} s: {} operations acknowledged at quorum, {} \
-         of unknown outcome, longest time without an answer {} ms; every history linearizable ({} \
+         of them reads that followers answered, {} of unknown outcome, longest time without an answer {} ms; every history linearizable ({} \
          undecided), data of all members equal. Clocks were not stepped: that needs a clock of its own \
          for each process.\nreplies other than answers: {:?}",
         arguments.nodes,
         if plan.shape.has_witness { ", one of them a witness," } else { "" },
         began.elapsed().as_secs_f64(),
         tally.known,
+        tally.by_followers,
         tally.unknown,
         tally.pause.as_millis(),
         tally.undecided,

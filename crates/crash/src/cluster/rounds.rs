@@ -86,9 +86,11 @@ pub fn run_cluster(plan: &ClusterPlan) -> Result<ClusterSummary, String> {
         let tally = one(cluster, plan, (round, fault), &mut random).map_err(told)?;
         if plan.verbose {
             println!(
-                "round {round}: {}: {} known, {} unknown, {} undecided, pause {} ms, {:?}",
+                "round {round}: {}: {} known, {} of them by followers, {} unknown, {} undecided, \
+                 pause {} ms, {:?}",
                 fault.name(),
                 tally.known,
+                tally.by_followers,
                 tally.unknown,
                 tally.undecided,
                 tally.pause.as_millis(),
@@ -108,7 +110,8 @@ fn one(
     random: &mut Random,
 ) -> Result<Tally, String> {
     let name = format!("round {round}");
-    let work = Work::new(nodes, &name, "quorum");
+    // Reads at followers are judged with all others.
+    let work = Work::new(nodes, &name, "quorum").with_readers(plan.clients.div_ceil(3));
     let seed = random.next_u64();
     work.during(plan.clients, seed, || {
         sleep(Duration::from_millis(100 + random.below(400)));
@@ -130,6 +133,7 @@ impl Tally {
     /// Adds another one's numbers.
     pub(crate) fn add(&mut self, other: &Tally) {
         self.known += other.known;
+        self.by_followers += other.by_followers;
         self.unknown += other.unknown;
         self.undecided += other.undecided;
         self.pause = self.pause.max(other.pause);

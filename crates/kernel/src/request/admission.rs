@@ -16,6 +16,7 @@ use crate::client::session::Session;
 use crate::command::command_id::CommandId;
 use crate::command::error::CommandError;
 use crate::command::flags::Flags;
+use crate::leader_reads::{LeaderRead, Unanswered};
 use crate::memory::eviction::Room;
 use crate::node::Node;
 use crate::role::Role;
@@ -48,8 +49,12 @@ pub enum Refusal {
     TooFewReplicas,
     /// The node follows the leader of its cluster, or asks who that is.
     Follows,
-    /// The node follows, and the client wants what the whole cluster agrees on.
+    /// The node is a replica of another server, and the client wants what a whole cluster agrees on.
     FollowsQuorum,
+    /// The same in a cluster: the request runs once the leader has named its position.
+    AwaitsLeader,
+    /// The leader has not named it, for this reason.
+    Unanswered(Unanswered),
     /// The setting `read-only` is on.
     ReadOnly,
     /// The node cannot reach most of its cluster.
@@ -96,8 +101,11 @@ impl Refusal {
             Refusal::TooFewReplicas => "NOREPLICAS Not enough good replicas to write.",
             Refusal::Follows => "READONLY You can't write against a read only replica.",
             Refusal::FollowsQuorum => {
-                "NOQUORUM This node follows: what the gate quorum promises is read at the leader"
+                "NOQUORUM This node is a replica of another server: the gate quorum is one of a cluster"
             }
+            // It runs again, and is not answered.
+            Refusal::AwaitsLeader => "NOQUORUM The leader is being asked",
+            Refusal::Unanswered(why) => why.error(),
             Refusal::ReadOnly => {
                 "READONLY This server changes nothing: its setting read-only is yes."
             }
@@ -128,14 +136,15 @@ const ON_DATA: u32 = Flags::READONLY.0 | Flags::WRITE.0 | Flags::RUNS_SCRIPT.0;
 const CHANGES: u32 = Flags::WRITE.0 | Flags::MAY_REPLICATE.0;
 
 /// Admits a client's request, before it runs or is queued. `flags` are the command's and, for
-/// `EXEC`, those of all that it will run; `memory` is what is left for data.
+/// `EXEC`, those of all that it will run; `memory` is what is left for data, and `read` what is known
+/// of the leader's position.
 #[inline]
 pub fn request(
     node: &Node,
     session: &mut Session,
     (id, args): (CommandId, &[&[u8]]),
     flags: Flags,
-    memory: Room,
+    (memory, read): (Room, LeaderRead),
 ) -> Result<(), Refusal> {
     if !session.access.is_free(node) {
         rights(node, session, (id, args), flags)?;
@@ -143,7 +152,13 @@ pub fn request(
     if !flags.has(Flags::LOADING) {
         on_data(node)?;
         if !node.role.is_free() && flags.0 & ON_DATA != 0 {
-            in_cluster(node, session.gate, flags.has(Flags::WRITE))?;
+            let is_queued = session.multi.is_some() && !flags.has(Flags::NOT_QUEUED);
+            let gate = match is_queued {
+                // What is queued reads nothing yet.
+                true if node.leader_reads.can_ask() => Some(Gate::None),
+                _ => session.gate,
+            };
+            in_cluster(node, (gate, read), flags.has(Flags::WRITE))?;
         }
     }
     if session.is_subscribed()
@@ -250,17 +265,33 @@ pub(crate) fn depends(node: &Node, flags: Flags) -> Lsn {
 }
 
 /// What the reply of a command depends on that has run. At a node which does not answer for its group,
-/// one that tells of no data does not wait for the group's word, which never comes there.
+/// one that tells of no data does not wait for the group's word, which never comes there; nor does one
+/// for which the leader has named its position.
 #[inline]
-pub(crate) fn depends_after(node: &Node, gate: Option<Gate>, flags: Flags, depends: Lsn) -> Lsn {
-    if node.role.is_free() { depends } else { depends_elsewhere(node, gate, flags, depends) }
+pub(crate) fn depends_after(
+    node: &Node,
+    (gate, read): (Option<Gate>, LeaderRead),
+    flags: Flags,
+    depends: Lsn,
+) -> Lsn {
+    if node.role.is_free() {
+        depends
+    } else {
+        depends_elsewhere(node, (gate, read), flags, depends)
+    }
 }
 
 #[cold]
-fn depends_elsewhere(node: &Node, gate: Option<Gate>, flags: Flags, depends: Lsn) -> Lsn {
+fn depends_elsewhere(
+    node: &Node,
+    (gate, read): (Option<Gate>, LeaderRead),
+    flags: Flags,
+    depends: Lsn,
+) -> Lsn {
     let may_tell = flags.0 & (ON_DATA | CHANGES | Flags::RUNS_QUEUE.0) != 0;
     let is_quorum = gate.unwrap_or_else(|| node.settings.gate()) == Gate::Quorum;
-    if is_quorum && !may_tell { Lsn::ZERO } else { depends }
+    let is_known = !may_tell || read.is_in_force(&node.leader_reads);
+    if is_quorum && is_known { Lsn::ZERO } else { depends }
 }
 
 /// Admits what needs data.
@@ -271,19 +302,33 @@ pub fn on_data(node: &Node) -> Result<(), Refusal> {
 
 /// Admits what reads data, or writes it, at a node that does not lead its cluster.
 #[cold]
-pub fn in_cluster(node: &Node, gate: Option<Gate>, writes: bool) -> Result<(), Refusal> {
+pub fn in_cluster(
+    node: &Node,
+    (gate, read): (Option<Gate>, LeaderRead),
+    writes: bool,
+) -> Result<(), Refusal> {
     match node.role.get() {
         Role::Alone | Role::Leads => Ok(()),
         // Whatever the gate: clients follow the leader by this error.
         Role::Follows if writes => Err(Refusal::Follows),
         Role::Follows if gate.unwrap_or_else(|| node.settings.gate()) == Gate::Quorum => {
-            Err(Refusal::FollowsQuorum)
+            of_leader(node, read)
         }
         Role::Follows => Ok(()),
         Role::CutOff => Err(Refusal::CutOff),
         Role::Outside => Err(Refusal::Outside),
         Role::Stale => Err(Refusal::Stale),
         Role::Witness => Err(Refusal::Witness),
+    }
+}
+
+/// Admits a read at the gate `quorum` at a node that follows.
+fn of_leader(node: &Node, read: LeaderRead) -> Result<(), Refusal> {
+    match read {
+        _ if read.is_in_force(&node.leader_reads) => Ok(()),
+        LeaderRead::Refused(why) => Err(Refusal::Unanswered(why)),
+        _ if node.leader_reads.can_ask() => Err(Refusal::AwaitsLeader),
+        _ => Err(Refusal::FollowsQuorum),
     }
 }
 

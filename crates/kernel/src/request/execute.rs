@@ -209,8 +209,8 @@ struct Running<'a, 'thread> {
 /// What is left to do for a command that has run, but for its reply.
 #[inline(always)]
 fn has_run(ctx: &mut Ctx<'_>, flags: Flags, mut outcome: Outcome) -> Outcome {
-    let gate = ctx.session.gate;
-    outcome.depends = admission::depends_after(ctx.node, gate, flags, outcome.depends);
+    let at = (ctx.session.gate, ctx.local.leader_read);
+    outcome.depends = admission::depends_after(ctx.node, at, flags, outcome.depends);
     if matches!(outcome.flow, Flow::Close) {
         ctx.session.info.leaving.store(true, Relaxed);
         // Who has read the last reply may ask at once who is still subscribed.
@@ -240,7 +240,8 @@ impl Running<'_, '_> {
         if flags.has(Flags::RUNS_SCRIPT) {
             memory = self.begins_script(flags, memory);
         }
-        let admitted = admission::request(node, self.session, (id, args), flags, memory);
+        let known = (memory, self.thread.local.leader_read);
+        let admitted = admission::request(node, self.session, (id, args), flags, known);
         if let Err(refusal) = admitted {
             return self.refuse((id, spec), args, refusal);
         }
@@ -328,6 +329,7 @@ impl Running<'_, '_> {
         let node = self.thread.node;
         let error = match refusal {
             Refusal::UserIsGone => return Outcome::new(Lsn::ZERO, Flow::Drop),
+            Refusal::AwaitsLeader => return Outcome::new(Lsn::ZERO, Flow::AwaitsLeader),
             Refusal::Denied(denied) => {
                 let is_queued = self.session.multi.is_some();
                 let context = if is_queued { Context::Multi } else { Context::TopLevel };

@@ -64,7 +64,8 @@ pub fn execute<R>(
         true => eviction::make_room(thread),
         false => Room::Enough,
     };
-    if let Err(refusal) = admission::request(node, session, (id, args), flags, memory) {
+    let known = (memory, thread.local.leader_read);
+    if let Err(refusal) = admission::request(node, session, (id, args), flags, known) {
         return refuse(thread, session, behalf, refusal);
     }
     if flags.has(Flags::WRITE) && node.pubsub.is_congested() {
@@ -107,7 +108,8 @@ pub fn execute<R>(
     }
     let result = run(&mut ctx);
     let depends = ctx.commit();
-    let depends = admission::depends_after(node, ctx.session.gate, flags, depends);
+    let at = (ctx.session.gate, ctx.local.leader_read);
+    let depends = admission::depends_after(node, at, flags, depends);
     ctx.local.stop(node, ctx.session, id, args, started, 0);
     if node.clients.has_monitors() {
         monitored::note(node, ctx.local, ctx.session, spec, args, false);
@@ -130,6 +132,7 @@ fn refuse<R>(
     let node = thread.node;
     let text = match refusal {
         Refusal::UserIsGone => return Done::Later(Flow::Drop),
+        Refusal::AwaitsLeader => return Done::Later(Flow::AwaitsLeader),
         Refusal::NotLoggedIn => return Done::NotLoggedIn,
         Refusal::Denied(denied) => {
             session.info.set_command(id);

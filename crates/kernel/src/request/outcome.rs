@@ -35,6 +35,9 @@ pub enum Flow {
     AwaitsReply,
     /// Nothing yet: retry the request once the program has answered it.
     AwaitsProgram,
+    /// Nothing was done: retry the request once the cluster's leader has named its position, and the
+    /// data has that much.
+    AwaitsLeader,
 }
 
 impl Flow {
@@ -48,7 +51,8 @@ impl Flow {
             | Flow::GoesOn
             | Flow::AwaitsCommit
             | Flow::AwaitsReply
-            | Flow::AwaitsProgram => true,
+            | Flow::AwaitsProgram
+            | Flow::AwaitsLeader => true,
             Flow::Continue | Flow::Close | Flow::Drop | Flow::Block(_) => false,
         }
     }

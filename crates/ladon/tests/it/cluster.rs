@@ -2,6 +2,7 @@
 //!
 //! Waits are long, because machines that run tests are busy; nothing is asserted of a time.
 
+mod followers;
 mod witness;
 
 use crate::common::{Run, ladon, until};
@@ -215,8 +216,7 @@ fn three_nodes_are_one_and_survive_the_leaders_death() {
         assert_eq!(call(&mut client, &["SET", "a", "9"]), error(READ_ONLY));
         quorum(&mut client);
         assert_eq!(call(&mut client, &["PING"]), Value::Simple("PONG".into()));
-        let refused = told(&call(&mut client, &["GET", "a"]));
-        assert!(refused.starts_with("NOQUORUM"), "{refused}");
+        assert_eq!(call(&mut client, &["GET", "a"]), bulk("1"));
     }
     quorum(&mut client);
     for count in 1..=20 {
@@ -273,8 +273,7 @@ fn quorum_is_the_gate_of_all() {
         assert_eq!(listener.reply().expect("an event"), Value::Array(event));
         let mut client = nodes.client(node);
         assert_eq!(call(&mut client, &["SET", "key", "other"]), error(READ_ONLY));
-        let refused = told(&call(&mut client, &["GET", "key"]));
-        assert!(refused.starts_with("NOQUORUM"), "{refused}");
+        assert_eq!(call(&mut client, &["GET", "key"]), bulk("value"));
     }
 }
 

@@ -1,6 +1,9 @@
 //! Questions and answers.
 
-use crate::common::{ECHO, FAIL, LONG, NEVER, PATIENCE, WHO, identity, mesh, node, run};
+use crate::common::{
+    ECHO, FAIL, LONG, NEVER, PATIENCE, WHO, identity, mesh, node, node_with, run, secret,
+};
+use ladon_mesh::{Identity, Limits};
 use std::time::Duration;
 
 #[test]
@@ -50,5 +53,18 @@ fn long_messages_pass_both_ways() {
             let long = other.ask(&node.address, None, LONG, 0, wanted, PATIENCE).await;
             assert!(long.expect("an answer") == body, "{length}");
         }
+    });
+}
+
+#[test]
+fn what_a_node_can_do_is_known_from_its_link() {
+    run(async {
+        let able = Identity { features: 5, ..identity(1) };
+        let (able, plain) = (node_with(able, secret(), Limits::default()), node(3));
+        let other = mesh(identity(2));
+        assert_eq!(other.features(&able.address, Some(1), PATIENCE).await.expect("a link"), 5);
+        assert_eq!(other.features(&plain.address, Some(3), PATIENCE).await.expect("a link"), 0);
+        let wrong = other.features(&able.address, Some(3), PATIENCE).await.unwrap_err();
+        assert!(wrong.to_string().ends_with("member 1 is there, and not member 3"), "{wrong}");
     });
 }

@@ -17,6 +17,7 @@ use ladon_engine::Waiter;
 use ladon_identity::User;
 use ladon_kernel::client::clients::CertificateNames;
 use ladon_kernel::client::session::{Blocked, LogWait, Session};
+use ladon_kernel::leader_reads::{Ticket, Unanswered};
 use ladon_kernel::long::aside_job::Lent;
 use ladon_kernel::node::Node;
 use ladon_log::Log;
@@ -78,6 +79,8 @@ pub(crate) struct Connection {
     pub(crate) had_turn: bool,
     /// `CLIENT PAUSE` has held back the next request.
     pub(crate) postponed: bool,
+    /// The last wait for the leader's position.
+    pub(crate) held_read: Option<Box<HeldRead>>,
     /// One of these is the input's next request.
     pub(crate) input_waits: bool,
     /// When the session's next transaction times out, as the worker has noted it.
@@ -110,6 +113,17 @@ pub(crate) struct Connection {
     pub(crate) seen_idle_since_ms: u64,
 }
 
+/// A wait for the leader's position.
+pub(crate) struct HeldRead {
+    pub(crate) ticket: Ticket,
+    /// When it began, monotonic nanoseconds.
+    pub(crate) since_ns: u64,
+    /// Bytes that arrived after the ticket was taken: it is not one for them.
+    pub(crate) later_bytes: usize,
+    /// The position has not come.
+    pub(crate) refused: Option<Unanswered>,
+}
+
 impl Connection {
     pub(crate) fn new(conn: ConnId, session: Session, dialect: Dialect) -> Connection {
         Connection {
@@ -125,6 +139,7 @@ impl Connection {
             blocked: None,
             blocked_depends: Lsn::ZERO,
             postponed: false,
+            held_read: None,
             input_waits: false,
             times_out_ms: None,
             held_back: false,
@@ -187,12 +202,21 @@ impl Connection {
     /// so that each byte moves once on average, however long the input is.
     #[inline]
     pub(crate) fn take_in(&mut self, bytes: &[u8]) {
+        if let Some(held) = &mut self.held_read {
+            held.later_bytes += bytes.len();
+        }
         let is_full = self.input.len() + bytes.len() > self.input.capacity();
         if is_full && self.consumed >= self.unread() {
             self.input.drain(..self.consumed);
             self.consumed = 0;
         }
         input::append(&mut self.input, bytes, &mut self.expected);
+    }
+
+    /// The ticket of a request of the input that ends at `end`, if it has one.
+    pub(crate) fn ticket_of(&self, end: usize) -> Option<Ticket> {
+        let held = self.held_read.as_deref()?;
+        (self.input.len().saturating_sub(end) >= held.later_bytes).then_some(held.ticket)
     }
 
     /// Ends a wait.
@@ -244,7 +268,7 @@ impl Connection {
         self.blocked.is_none()
             && !self.replies.is_mid_reply()
             && self.computing.is_none()
-            && !self.waits.has_either(WaitsFor::Pause, WaitsFor::Delivery)
+            && !self.waits.holds_back()
             && !self.input_waits
             && !self.closing
             && !self.closed

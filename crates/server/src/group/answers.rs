@@ -85,6 +85,9 @@ where
         if let Some(taken) = self.take_data(&request) {
             return taken;
         }
+        if matches!(request, Request::ReadIndex) {
+            return self.position().await;
+        }
         if matches!(request, Request::Append { .. }) {
             *self.heard_leader.lock() = Some(Instant::now());
         }
@@ -104,6 +107,26 @@ where
         // Not dropped half-way if the other one waits no longer.
         let answered = RT::spawn(async move { answer(&node, request).await });
         answered.await.map_err(|error| error.to_string())?
+    }
+
+    /// How far the group has committed, if this member leads it and no other one can.
+    async fn position(&self) -> Result<Response, String> {
+        let (node, group_log, planted) = {
+            let seated = self.seated.lock();
+            let Some(seated) = &*seated else { return Ok(Response::Position(None)) };
+            (seated.node.clone(), Arc::clone(&seated.group_log), seated.planted)
+        };
+        // Not what the data here has of it: other followers may have been told of more.
+        let committed = node.with_raft_state(|state| state.local_committed().map(|id| id.index));
+        let committed = committed.await.map_err(|error| error.to_string())?;
+        let position = committed.and_then(|index| group_log.end_of(index));
+        // The lease last: if it holds now, nobody else had committed more before.
+        // It holds for nobody who has not committed an entry of its own reign.
+        let may_answer = match planted {
+            Planted::ReadIndexUnleased => !group_log.log().is_led_elsewhere(),
+            _ => group_log.log().agreed() > Lsn::ZERO,
+        };
+        Ok(Response::Position(position.filter(|_| may_answer)))
     }
 
     /// Takes another member's data, part by part. Returns `None` if the request is about something

@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `sitting.rs` | proposals, the lease, the role: what a member decides from turn to turn |
+//! | `read_index.rs` | what a follower asks the leader for those who read at the gate `quorum` |
 //! | `orders.rs` | operators' orders |
 //! | `standing.rs` | whether the node writes, and what of the group's log its data has |
 //! | `answers.rs` | what other members ask |
@@ -18,6 +19,7 @@ mod handle;
 mod membership;
 mod orders;
 mod planted;
+mod read_index;
 mod sitting;
 mod standing;
 mod thread;

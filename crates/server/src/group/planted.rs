@@ -25,6 +25,10 @@ pub enum Planted {
     WitnessCounted,
     /// A witness votes for a candidate whose log lacks what its own has.
     WitnessElectsAnybody,
+    /// A follower answers reads at the gate `quorum` without asking the leader.
+    ReadIndexIgnored,
+    /// A leader names its position to followers whether or not most members have heard it lately.
+    ReadIndexUnleased,
     /// A witness that leads sends its checkpoint, which is empty, to a member that is far behind.
     WitnessSendsNothing,
 }

@@ -8,6 +8,7 @@
 use super::answers::{Answers, KINDS_DIFFER, Signals};
 use super::handle::Handle;
 use super::planted::Planted;
+use super::read_index::ReadIndex;
 use super::standing::{Rest, Standing};
 use crate::dropper::Dropper;
 use crate::recovery::{Recovered, RecoveredGroup};
@@ -118,6 +119,7 @@ where
     pub(super) handle: Arc<Handle<RT>>,
     pub(super) seat: Seat<Standing, RT>,
     pub(super) failover: Duration,
+    read_index: ReadIndex<RT>,
     /// What was proposed last, and when.
     proposed: (Lsn, RT::Instant),
     looked_for_near: RT::Instant,
@@ -181,6 +183,8 @@ where
         let applied = apply_committed(&group_log, &standing)?;
         shared.role.set(standing.role_of_follower());
         let log_and_data = (Arc::clone(&standing), applied);
+        let read_index =
+            ReadIndex::new((&shared, &standing), &transport, (&wake, failover), planted);
         let seat = Seat::take(id, failover, transport, Arc::clone(&group_log), log_and_data);
         let seat = seat.await?;
         let lease = ladon_raft::lease(failover);
@@ -210,6 +214,7 @@ where
             handle: Arc::clone(handle),
             seat,
             failover,
+            read_index,
             proposed: (Lsn::ZERO, now),
             looked_for_near: now,
             looked_for_checkpoint: now,
@@ -255,6 +260,7 @@ where
         if self.is_witness {
             self.hand_on(&now, &members).await;
         }
+        self.read_index.turn(now.leader.filter(|_| !now.leads), &members);
         self.look_at_own(&now, &members);
         self.look_at_others(&now, &members);
         self.tell_of_leader(&now, &members);
@@ -266,10 +272,11 @@ where
 
     /// When to take the next turn if nothing is heard of.
     pub fn pause(&self) -> Duration {
-        match self.shared.role.get() {
+        let usual = match self.shared.role.get() {
             Role::Leads if self.quiet_since.elapsed() < QUIET * 4 => PROPOSE_EVERY,
             _ => QUIET.min(self.failover / 6),
-        }
+        };
+        self.read_index.pause().map_or(usual, |pause| usual.min(pause))
     }
 
     /// Leaves the seat: nobody is answered, and this node answers for nobody.
@@ -282,6 +289,7 @@ where
             self.handle.rewinds(to.0.saturating_sub(from.0));
         }
         answers.end();
+        self.shared.leader_reads.begin_epoch();
         self.shared.role.set(self.standing.role_of_follower());
         self.log.answer_for_group_until(0);
         self.log.others_reach(&[]);

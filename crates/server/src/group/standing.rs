@@ -72,8 +72,19 @@ struct Inner {
     first: Option<EntryId>,
     /// The node leads, and writes.
     writes: bool,
+    /// It has led, and its data ran ahead of what was committed, up to here.
+    ahead: Lsn,
+    /// What a round of reads waits for.
+    read: Option<Read>,
     /// The data has more than the group's log: from where on, and up to where.
     diverged: Option<(Lsn, Lsn)>,
+}
+
+/// Reads that may run once the data has everything up to `position`.
+struct Read {
+    round: u64,
+    epoch: u64,
+    position: Lsn,
 }
 
 impl Standing {
@@ -93,6 +104,8 @@ impl Standing {
             last_from: None,
             first: None,
             writes: false,
+            ahead: Lsn::ZERO,
+            read: None,
             diverged: None,
         };
         let (inner, applied) = (Mutex::new(inner), AtomicU64::new(has.0));
@@ -151,6 +164,25 @@ impl Standing {
     /// For [`Standing::applied`].
     fn tell_applied(&self, inner: &Inner) {
         self.applied.store(if inner.writes { WRITES } else { inner.has.0 }, Release);
+    }
+
+    /// Lets this round of reads run once the data has everything up to there, and nothing that is not
+    /// committed: in this epoch alone.
+    pub(super) fn read_from(&self, round: u64, epoch: u64, position: Lsn) {
+        let mut inner = self.inner.lock();
+        inner.read = Some(Read { round, epoch, position });
+        self.grant_reads(&mut inner);
+    }
+
+    fn grant_reads(&self, inner: &mut Inner) {
+        let Some(Read { round, epoch, position }) = inner.read else { return };
+        let reads = &self.shared.leader_reads;
+        if reads.epoch() != epoch || inner.writes || inner.diverged.is_some() {
+            inner.read = None;
+        } else if inner.has >= position && self.log.committed() >= inner.ahead {
+            inner.read = None;
+            reads.grant(round);
+        }
     }
 
     /// No thread runs anything any more that was admitted while the node led.
@@ -254,6 +286,7 @@ impl Applied for Standing {
 
 impl Writers for Standing {
     fn stop(&self) {
+        self.shared.leader_reads.begin_epoch();
         if self.shared.role.get() != Role::Outside {
             self.shared.role.set(self.role_of_follower());
         }
@@ -263,6 +296,7 @@ impl Writers for Standing {
         if std::mem::take(&mut inner.writes) {
             // Marks behind its last record are nobody's data.
             inner.has = inner.has.max(self.log.records_end());
+            inner.ahead = inner.has;
         }
         inner.first = None;
         self.tell_applied(&inner);
@@ -302,9 +336,11 @@ impl Applier for Standing {
         self.log.advance_committed(entry.extent.to);
         if inner.first == Some(entry.id) {
             inner.first = None;
+            self.shared.leader_reads.begin_epoch();
             self.keyspace.set_follower(false);
             inner.writes = true;
         }
+        self.grant_reads(inner);
         self.tell_applied(inner);
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::answers::Answers;
 use super::handle::{Asked, Handle};
 use super::orders::join;
 use super::sitting::{Ended, Place, QUIET, Sitting};
-use super::transport::ByMesh;
+use super::transport::{ByMesh, FEATURES};
 use ladon_kernel::role::Role;
 use ladon_mesh::{Identity, Limits, Mesh, Security};
 use openraft_rt_tokio::TokioRuntime;
@@ -47,7 +47,7 @@ async fn take_part(
         incarnation: crate::random::random_u64(),
         address: handle.address.clone(),
         version: 1,
-        features: 0,
+        features: FEATURES,
     }));
     let mesh = Mesh::new(Arc::clone(&identity), security, Limits::default());
     let answers = Answers::new(Arc::clone(&handle.heard_leader));

@@ -17,6 +17,12 @@ const GROUP_QUESTION: u8 = 16;
 /// The first group of a cluster; there is one so far.
 const GROUP: u16 = 0;
 
+/// What this version can do, as bits of a member's identity.
+pub(super) const FEATURES: u64 = KNOWS_READ_INDEX;
+
+/// It can be asked for its position ([`Request::ReadIndex`]).
+const KNOWS_READ_INDEX: u64 = 1;
+
 /// Other members, through the mesh.
 pub(crate) struct ByMesh {
     pub(crate) mesh: Mesh,
@@ -26,6 +32,9 @@ pub(crate) struct ByMesh {
 
 impl Transport for ByMesh {
     async fn ask(&self, to: MemberId, member: &Member, request: Request) -> io::Result<Response> {
+        if matches!(request, Request::ReadIndex) {
+            self.may_ask(to, member).await?;
+        }
         let body = encode_request(&request);
         // A large entry takes as long as it takes; the mesh ends a link that stands still.
         let patience = self.patience.max(Duration::from_millis(body.len() as u64 >> 13));
@@ -33,6 +42,17 @@ impl Transport for ByMesh {
         let asked = self.mesh.ask(address, Some(to), GROUP_QUESTION, GROUP, body, patience);
         let answer = asked.await?;
         decode_response(&answer).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+}
+
+impl ByMesh {
+    /// Whether the member can be asked for its position.
+    async fn may_ask(&self, to: MemberId, member: &Member) -> io::Result<()> {
+        let features = self.mesh.features(&member.address, Some(to), self.patience).await?;
+        match features & KNOWS_READ_INDEX {
+            0 => Err(io::ErrorKind::Unsupported.into()),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ const SLICE: (State, bool) = (State::Ready, true);
 const BEHIND: (State, bool) = (State::Behind, false);
 
 fn push(others: &mut SetAside, packet: &[u8], stream: u64, again: (State, bool)) {
-    others.push(packet, Order::of_stream(stream), again, Unfinished::default());
+    others.push(packet, Order::of_stream(stream), again, (Unfinished::default(), None));
 }
 
 fn take(others: &mut SetAside, may_slice: bool) -> Option<Waiting> {

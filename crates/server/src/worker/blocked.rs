@@ -198,7 +198,10 @@ impl Worker {
             connection.replies.output.extend_from_slice(&answer.reply);
             silence(connection, before);
         }
-        connection.replies.depends = connection.replies.depends.max(answer.depends);
+        let held = connection.held_read.as_deref();
+        if !Self::is_of_follower(&self.node, connection.session.gate, held) {
+            connection.replies.depends = connection.replies.depends.max(answer.depends);
+        }
         if let Some(lsn) = answer.wrote {
             connection.session.last_write = lsn;
         }

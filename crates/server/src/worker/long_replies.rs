@@ -65,7 +65,12 @@ impl Worker {
                 connection.replies.depends =
                     connection.replies.depends.max(connection.replies.long_depends);
             }
-            connection.replies.depends = connection.replies.depends.max(long.depends());
+            // Looked at once the slice has been read.
+            let held = connection.held_read.as_deref();
+            if !Self::is_of_follower(&self.node, connection.session.gate, held) {
+                let depends = long.depends();
+                connection.replies.depends = connection.replies.depends.max(depends);
+            }
             if let Some(block) = slice.block {
                 connection.replies.add_block(block, || self.buffers.take());
             }

@@ -81,6 +81,7 @@ impl Worker {
         let spare = self.spare.take().unwrap_or_else(|| self.make_spare());
         let mut bench = std::mem::replace(&mut self.bench, spare);
         let (gate, before) = (connection.session.gate, connection.replies.output.len());
+        bench.local.leader_read = Self::leader_read(&self.node, &connection, item.end);
         let outcome = {
             let Connection { session, replies, input, .. } = &mut *connection;
             // Pushed one by one: a `SmallVec` collects more slowly.

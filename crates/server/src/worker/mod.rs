@@ -34,6 +34,7 @@ mod fan_out;
 mod inbox;
 mod invalidate;
 mod jobs;
+mod leader_reads;
 mod long_replies;
 mod long_scripts;
 mod network;
@@ -431,6 +432,7 @@ impl Worker {
         }
         self.catch_up();
         self.resume_paused();
+        self.resume_readers();
         self.resume_held();
         self.resume_publishers();
         self.publish();

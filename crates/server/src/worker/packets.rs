@@ -26,6 +26,15 @@ use std::sync::atomic::Ordering::Relaxed;
 /// When a packet that is not done runs again; and whether a slice of it is done.
 pub(super) type Again = (State, bool);
 
+/// Whether a packet waits that has done nothing, and not in the input.
+fn is_left(flow: &Flow, waited: Option<&Waiting>) -> bool {
+    match flow {
+        Flow::Paused => false,
+        Flow::AwaitsLeader => waited.is_some(),
+        flow => flow.runs_again(),
+    }
+}
+
 impl Worker {
     /// Greets a new client, and says why it is refused, if it is.
     pub(super) fn greet_iproto(&mut self, connection: &mut Connection, refusal: Option<&str>) {
@@ -90,6 +99,7 @@ impl Worker {
         waited: Option<&Waiting>,
     ) -> Option<Again> {
         let connection = self.connections[item.slot as usize].as_deref_mut()?;
+        self.bench.local.leader_read = Self::packet_read(&self.node, connection, item.end, waited);
         let Connection { dialect, input, replies, session: client, .. } = &mut *connection;
         let session = &mut dialect.iproto_mut()?.session;
         let packet = &input[item.start..item.end];
@@ -150,7 +160,7 @@ impl Worker {
         let (depends, mut again) = (outcome.depends, None);
         if !is_whole {
             again = self.again_of(item, waited, &mut outcome);
-            if outcome.flow.runs_again() && !matches!(outcome.flow, Flow::Paused) {
+            if is_left(&outcome.flow, waited) {
                 return again;
             }
         }
@@ -177,6 +187,11 @@ impl Worker {
             Flow::AwaitsProgram => return Some((State::AwaitsProgram, false)),
             // One of the input stays there.
             Flow::Paused => return waited.map(|_| (State::Ready, false)),
+            Flow::AwaitsLeader => {
+                let waiting = waited?;
+                self.hold_for_leader(item, waiting.ticket, None);
+                return Some((State::Ready, false));
+            }
             _ => {}
         }
         if let Some(long) = Self::take_long_reply(outcome) {

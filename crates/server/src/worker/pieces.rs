@@ -24,6 +24,7 @@ impl Worker {
         if connection.replies.output.capacity() == 0 {
             connection.replies.output = self.buffers.take();
         }
+        self.bench.local.leader_read = Self::leader_read(&self.node, connection, item.end);
         let Connection { dialect, input, replies, session: client, .. } = connection;
         let Some(memcached) = dialect.memcached_mut() else { return };
         let piece = &input[item.start..item.end];

@@ -174,11 +174,10 @@ impl Worker {
             connection.replies.output = self.buffers.take();
         }
         let again = match &item.kind {
-            ItemKind::Again => {
-                let resp = connection.dialect.resp_mut();
-                let Some(again) = resp.and_then(|resp| resp.again.take()) else { return };
-                Some(again)
-            }
+            ItemKind::Again => match connection.dialect.resp_mut().and_then(|it| it.again.take()) {
+                None => return,
+                again => again,
+            },
             ItemKind::Invalid(error) => return self.refuse(item, error),
             _ => None,
         };
@@ -214,6 +213,7 @@ impl Worker {
             }
         }
         let (gate, before) = (connection.session.gate, connection.replies.output.len());
+        self.bench.local.leader_read = Self::leader_read(&self.node, connection, item.end);
         let mut thread = thread_parts!(self);
         let session = &mut connection.session;
         let outcome = execute(&mut thread, session, request, &mut connection.replies.output);
@@ -345,6 +345,10 @@ impl Worker {
                 self.paused_by = self.node.paused(self.now_ms);
                 self.queues.push(WaitsFor::Pause, connection);
                 return;
+            }
+            Flow::AwaitsLeader => {
+                let ticket = connection.ticket_of(item.end);
+                return self.hold_for_leader(item, ticket, again);
             }
             Flow::Again => {
                 connection.rewind(item.start);

@@ -62,6 +62,7 @@ impl Worker {
     #[cold]
     pub(super) fn stands_behind(&mut self, item: &Item, order: Order) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
+        let ticket = connection.ticket_of(item.end);
         let Connection { dialect, input, .. } = &mut **connection;
         let Some(others) = set_aside_of(dialect) else { return };
         let length = item.end - item.start;
@@ -70,7 +71,7 @@ impl Worker {
             return;
         }
         let packet = &input[item.start..item.end];
-        others.push(packet, order, (State::Behind, false), Unfinished::default());
+        others.push(packet, order, (State::Behind, false), (Unfinished::default(), ticket));
         connection.consumed = item.end;
         self.has_run(item.slot);
     }
@@ -80,6 +81,7 @@ impl Worker {
     #[cold]
     pub(super) fn set_aside(&mut self, item: &Item, again: Again) {
         let Some(connection) = &mut self.connections[item.slot as usize] else { return };
+        let ticket = connection.ticket_of(item.end);
         let Connection { dialect, input, .. } = &mut **connection;
         let Some(iproto) = dialect.iproto_mut() else { return };
         let others = iproto.set_aside.get_or_insert_default();
@@ -88,7 +90,7 @@ impl Worker {
             let order = Order::of(packet, &self.node, &mut self.packets);
             let mut unfinished = Unfinished::default();
             iproto.session.exchange(&mut unfinished);
-            others.push(packet, order, again, unfinished);
+            others.push(packet, order, again, (unfinished, ticket));
             connection.consumed = item.end;
         } else {
             iproto.tidy_set_aside();
@@ -100,8 +102,11 @@ impl Worker {
     }
 
     /// A packet that was set aside is not done yet.
-    fn put_back_packet(&mut self, slot: u32, waiting: Waiting, again: Again) {
+    fn put_back_packet(&mut self, slot: u32, mut waiting: Waiting, again: Again) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
+        if connection.waits.has(WaitsFor::Leader) {
+            waiting.ticket = connection.held_read.as_deref().map(|held| held.ticket);
+        }
         let Some(iproto) = connection.dialect.iproto_mut() else { return };
         iproto.set_aside.get_or_insert_default().put_back(waiting, again);
         self.list_again(slot, again);

@@ -70,7 +70,9 @@ impl Worker {
             until_ms = until_ms.min(deadline_ms.saturating_add(1));
         }
         let sleep_ms = until_ms.saturating_sub(self.node.clock.unix_ms());
-        self.until_next_slice(Duration::from_millis(sleep_ms.min(QUIET_TICK_MS)))
+        let sleep = Duration::from_millis(sleep_ms.min(QUIET_TICK_MS));
+        let until_late = self.until_reader_is_late().unwrap_or(sleep);
+        self.until_next_slice(sleep.min(until_late))
     }
 
     /// Whether a tick is due. The clock may have been set back since the last one.

@@ -103,16 +103,31 @@ pub(super) struct Client {
     others: u64,
     /// It changes nothing, so that no change of its own holds up what it hears.
     pub(super) only_reads: bool,
+    /// It goes to any node, and not mostly to one that leads.
+    pub(super) is_anywhere: bool,
 }
 
 impl Client {
     pub(super) fn new(number: usize, gate: Gate, others: u64) -> Client {
-        Client { number, gate, connection: None, serial: 0, others, only_reads: false }
+        Client {
+            number,
+            gate,
+            connection: None,
+            serial: 0,
+            others,
+            only_reads: false,
+            is_anywhere: false,
+        }
     }
 
     /// One that reads lists at the gate quorum.
     pub(super) fn reader(number: usize, others: u64) -> Client {
         Client { only_reads: true, ..Client::new(number, Gate::Quorum, others) }
+    }
+
+    /// The same at any node: those that follow have to ask the leader.
+    pub(super) fn reader_anywhere(number: usize, others: u64) -> Client {
+        Client { is_anywhere: true, ..Client::reader(number, others) }
     }
 
     /// A new connection to this life of a node, and what is sent first.

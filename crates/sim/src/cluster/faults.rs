@@ -51,6 +51,19 @@ impl World {
         }
     }
 
+    /// The leader and one that follows it are cut off together, so that this one goes on to take it for
+    /// the leader: who reads there at the gate quorum is not to miss what the others commit under another
+    /// one.
+    fn leave_follower_to_readers(&mut self, leader: usize) {
+        let count = self.places.len() as u64;
+        let follower = (leader + 1 + self.random.below(count - 1) as usize) % self.places.len();
+        self.leave_to_readers(follower);
+        let ids = [leader, follower].map(|at| self.places[at].id);
+        self.cut.retain(|&(from, to)| !(ids.contains(&from) && ids.contains(&to)));
+        let others = self.places.iter().map(|place| place.id).filter(|id| !ids.contains(id));
+        self.cut.extend(others.flat_map(|other| [(ids[0], other), (other, ids[0])]));
+    }
+
     pub(super) fn cut_or_heal(&mut self) {
         if !self.cut.is_empty() || self.random.chance(1, 3) {
             return;
@@ -60,7 +73,10 @@ impl World {
         let any = self.random.below(count) as usize;
         let at = self.leader().filter(|_| self.random.chance(2, 3)).unwrap_or(any);
         let is_read_only = Some(at) == self.leader() && self.random.chance(1, 2);
-        if is_read_only {
+        let leads = self.leader().filter(|_| self.places.len() > 3 && self.random.chance(1, 2));
+        if let Some(leader) = leads {
+            self.leave_follower_to_readers(leader);
+        } else if is_read_only {
             self.leave_to_readers(at);
         } else if self.random.chance(1, 4) {
             let (from, to) = (self.places[at].id, self.places[any].id);
@@ -68,7 +84,14 @@ impl World {
         } else {
             self.isolate(at);
         }
-        self.cut_until_us = self.now_us + self.while_us();
+        self.cut_until_us = match leads {
+            // An election takes several answers, and each of them several steps.
+            Some(_) => self.now_us + 8 * self.plan.failover_ms * 1000,
+            None => self.now_us + self.while_us(),
+        };
+        if leads.is_some() {
+            self.quick_us = self.now_us..self.cut_until_us;
+        }
         let (cut, ms) = (self.cut.clone(), self.cut_until_us / 1000);
         self.note(|| format!("cut until {ms} ms: {cut:?}"));
     }

@@ -56,11 +56,15 @@ pub enum ClusterCanary {
     WitnessElectsAnybody,
     /// A witness that leads sends its checkpoint, which is empty, to a member that is far behind.
     WitnessSendsNothing,
+    /// A follower answers reads at the gate quorum without asking the leader.
+    ReadIndexIgnored,
+    /// A leader names its position to followers whether or not most members have heard it lately.
+    ReadIndexUnleased,
 }
 
 impl ClusterCanary {
     /// All of them.
-    pub const ALL: [ClusterCanary; 12] = [
+    pub const ALL: [ClusterCanary; 14] = [
         ClusterCanary::LeaseIgnored,
         ClusterCanary::LeaseForgotten,
         ClusterCanary::VoteOvertakesLog,
@@ -73,6 +77,8 @@ impl ClusterCanary {
         ClusterCanary::WitnessCounted,
         ClusterCanary::WitnessElectsAnybody,
         ClusterCanary::WitnessSendsNothing,
+        ClusterCanary::ReadIndexIgnored,
+        ClusterCanary::ReadIndexUnleased,
     ];
 
     fn of_group(self) -> Planted {
@@ -90,6 +96,8 @@ impl ClusterCanary {
             ClusterCanary::WitnessCounted => Planted::WitnessCounted,
             ClusterCanary::WitnessElectsAnybody => Planted::WitnessElectsAnybody,
             ClusterCanary::WitnessSendsNothing => Planted::WitnessSendsNothing,
+            ClusterCanary::ReadIndexIgnored => Planted::ReadIndexIgnored,
+            ClusterCanary::ReadIndexUnleased => Planted::ReadIndexUnleased,
         }
     }
 }

@@ -24,6 +24,8 @@ counters! {
     quorum_answers,
     /// Reads of nodes that have only followed.
     follower_reads,
+    /// The same at the gate quorum: the leader named its position.
+    follower_quorum_reads,
     /// Waits that enough members have confirmed.
     waits_confirmed,
     /// Appends that a change of the leader has taken back.

@@ -99,7 +99,8 @@ impl World {
             Client::new(number, gate, others)
         });
         let reader = Client::reader(plan.clients, others);
-        let clients = clients.chain([reader]).collect();
+        let anywhere = Client::reader_anywhere(plan.clients + 1, others);
+        let clients = clients.chain([reader, anywhere]).collect();
         World {
             random,
             plan,
@@ -261,7 +262,7 @@ impl World {
     pub(super) fn connect(&mut self, number: usize) {
         let mut at = self.random.below(self.places.len() as u64) as usize;
         let leads = |place: &Place| place.life.as_ref().is_some_and(|life| life.leads());
-        if self.random.chance(3, 4) {
+        if !self.clients[number].is_anywhere && self.random.chance(3, 4) {
             let count = self.places.len();
             at = (0..count)
                 .map(|it| (at + it) % count)
@@ -390,6 +391,8 @@ impl World {
             let is_told = is_read || matches!(outcome, Some(Outcome::Length(_)));
             self.report.quorum_answers += u64::from(is_told && it.gate == Gate::Quorum);
             self.report.follower_reads += u64::from(is_read && is_follower);
+            let is_asked = is_read && is_follower && it.gate == Gate::Quorum;
+            self.report.follower_quorum_reads += u64::from(is_asked);
             let voters = self.plan.members as u64;
             if self.plan.has_witness
                 && matches!(outcome, Some(Outcome::Count(count)) if count >= voters - 1)

@@ -1,0 +1,158 @@
+//! Reads at the gate `quorum` at a node that follows.
+
+use super::{Nodes, quorum, told};
+use crate::common::until;
+use crate::iproto::client::{Iproto, array, int, text};
+use crate::live::{bulk, call, error, ok};
+use ladon_crash::Client;
+use ladon_iproto::Request;
+use ladon_iproto::request::{Put, SpaceRef};
+use ladon_resp::client::{Value, write_request};
+use nix::sys::signal::Signal;
+
+const LATE: &str = "NOQUORUM The leader was not heard, or this node did not catch up with it, within \
+                    failover-timeout";
+
+impl Nodes {
+    /// Three, the leader first.
+    fn three(&self) -> [usize; 3] {
+        let leader = self.leader(&[0, 1, 2]);
+        [leader, (leader + 1) % 3, (leader + 2) % 3]
+    }
+
+    /// Waits until a read at quorum is answered: what leads may not know yet that it does, or that it
+    /// does no more.
+    fn read(&self, node: usize, key: &str) -> Value {
+        until("an answer at quorum", || {
+            let answer = self.at_quorum(node).call(&["GET", key]).ok()?;
+            let text = told(&answer);
+            let is_refused = text.starts_with("NOQUORUM") || text.starts_with("UNKNOWNOUTCOME");
+            (!is_refused).then_some(answer)
+        })
+    }
+
+    /// Stops a node, and waits until no thread of it runs any more.
+    fn stop(&self, node: usize) {
+        self.signal(node, Signal::SIGSTOP);
+        let tasks = format!("/proc/{}/task", self.running[node].as_ref().expect("it runs").id());
+        let is_stopped = |task: std::fs::DirEntry| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+        };
+        until("a stop", || {
+            let mut tasks = std::fs::read_dir(&tasks).ok()?.flatten();
+            tasks.all(is_stopped).then_some(())
+        });
+    }
+
+    fn at_quorum(&self, node: usize) -> Client {
+        let mut client = self.client(node);
+        quorum(&mut client);
+        client
+    }
+}
+
+#[test]
+fn followers_show_at_quorum_what_was_just_written() {
+    let nodes = Nodes::start(3);
+    nodes.form(3);
+    let [leader, one, other] = nodes.three();
+    let mut writer = nodes.at_quorum(leader);
+    let mut readers = [one, other].map(|node| nodes.at_quorum(node));
+    for count in 1..=60 {
+        let value = count.to_string();
+        assert_eq!(call(&mut writer, &["SET", "a", &value]), ok());
+        let reader = &mut readers[count % 2];
+        assert_eq!(call(reader, &["GET", "a"]), bulk(&value));
+    }
+    let [reader, second] = &mut readers;
+    // All of a pipeline, a transaction and a script.
+    let mut bytes = Vec::new();
+    let requests: [&[&str]; 6] = [
+        &["GET", "a"],
+        &["MULTI"],
+        &["MGET", "a", "b"],
+        &["EXEC"],
+        &["EVAL_RO", "return redis.call('GET', KEYS[1])", "1", "a"],
+        &["SET", "a", "x"],
+    ];
+    requests.iter().for_each(|request| write_request(&mut bytes, request));
+    reader.send(&bytes).expect("sends");
+    let both = Value::Array(vec![bulk("60"), Value::Null]);
+    for expected in [
+        bulk("60"),
+        ok(),
+        Value::Simple("QUEUED".into()),
+        Value::Array(vec![both]),
+        bulk("60"),
+        error(super::READ_ONLY),
+    ] {
+        assert_eq!(reader.reply().expect("a reply"), expected);
+    }
+    // Who waits gets what comes.
+    second.request(&["XREAD", "BLOCK", "0", "STREAMS", "s", "$"]).expect("asks");
+    until("a client that waits", || {
+        let info = call(&mut nodes.client(other), &["INFO", "clients"]);
+        let text = String::from_utf8_lossy(info.as_bytes()?).into_owned();
+        text.contains("blocked_clients:1").then_some(())
+    });
+    assert_eq!(call(&mut writer, &["XADD", "s", "1-1", "f", "v"]), bulk("1-1"));
+    let list = |values: &[Value]| Value::Array(values.to_vec());
+    let entry = list(&[bulk("1-1"), list(&[bulk("f"), bulk("v")])]);
+    let heard = list(&[list(&[bulk("s"), list(&[entry])])]);
+    assert_eq!(second.reply().expect("an entry"), heard);
+    assert_eq!(call(second, &["XLEN", "s"]), Value::Integer(1));
+}
+
+#[test]
+fn followers_do_not_answer_at_quorum_without_the_leader() {
+    let nodes = Nodes::start(3);
+    nodes.form(3);
+    let [leader, one, other] = nodes.three();
+    let mut writer = nodes.at_quorum(leader);
+    assert_eq!(call(&mut writer, &["SET", "a", "1"]), ok());
+    let mut reader = nodes.at_quorum(one);
+    assert_eq!(call(&mut reader, &["GET", "a"]), bulk("1"));
+    // Nobody leads: the wait ends, and others are served meanwhile.
+    nodes.stop(leader);
+    nodes.stop(other);
+    let mut bytes = Vec::new();
+    (0..3).for_each(|_| write_request(&mut bytes, &["GET", "a"]));
+    reader.send(&bytes).expect("sends");
+    let mut lax = nodes.client(one);
+    assert_eq!(call(&mut lax, &["GET", "a"]), bulk("1"));
+    for _ in 0..3 {
+        assert_eq!(reader.reply().expect("a reply"), error(LATE));
+    }
+    // Another one leads, and the one that was stopped knows nothing of it.
+    nodes.signal(other, Signal::SIGCONT);
+    let next = nodes.leader(&[one, other]);
+    assert_eq!(nodes.read(next, "a"), bulk("1"));
+    assert_eq!(call(&mut nodes.at_quorum(next), &["SET", "a", "2"]), ok());
+    assert_eq!(nodes.read(one + other - next, "a"), bulk("2"));
+    nodes.signal(leader, Signal::SIGCONT);
+    assert_eq!(nodes.read(leader, "a"), bulk("2"));
+}
+
+#[test]
+fn tuples_are_read_at_quorum_from_followers() {
+    let nodes = Nodes::start_at(3, "quorum");
+    nodes.form(3);
+    let [leader, one, _] = nodes.three();
+    let [mut writer, mut reader] = [leader, one].map(|node| {
+        let mut client = Iproto::connect(nodes.iproto_port(node));
+        client.log_in("admin", "a word").expect("logs in");
+        client
+    });
+    for count in 1..=20 {
+        let tuple = &array(&[text("name"), int(count)])[..];
+        let put = Put { space: SpaceRef::Id(272), tuple };
+        writer.ask(&Request::Replace(put)).expect("it leads");
+        let shown = reader.select(272, 0, &array(&[text("name")]));
+        assert_eq!(shown, [array(&[text("name"), int(count)])]);
+    }
+    let space = SpaceRef::Id(272);
+    let tuple = &array(&[text("name"), int(1)])[..];
+    let refused = reader.ask(&Request::Replace(Put { space, tuple })).expect_err("it follows");
+    assert_eq!((refused.0, refused.1.contains("read-only instance")), (7, true), "{refused:?}");
+}
