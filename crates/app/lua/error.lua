@@ -561,7 +561,8 @@ end
 
 -- The payload of an error and the extension's number, where the session wants errors.
 ladon.registry['ladon.extension'] = function(value)
-    if is_error(value) and ladon.marshals ~= nil and ladon.marshals() then
+    if is_error(value) and ladon.marshals ~= nil and ladon.marshals()
+        and require('msgpack').cfg.encode_error_as_ext ~= false then
         return payload_of(value), EXTENSION
     end
 end

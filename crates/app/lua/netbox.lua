@@ -181,10 +181,9 @@ local function finish(request, timeout, on_push, context, is_future)
         local stack = request.body[KEY.ERROR_STACK]
         local err = type(stack) == 'table' and type(stack[0]) == 'table'
             and ladon.restore_error(stack[0])
-        if err then
-            box.error(err)
-        end
-        box.error({code = request.kind % 32768, reason = request.body[KEY.ERROR]})
+            or box.error.new({code = request.kind % 32768, reason = request.body[KEY.ERROR]})
+        box.error.set(err)
+        error(err, 0)
     end
     return request.body[KEY.DATA] or {}
 end

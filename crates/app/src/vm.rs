@@ -85,7 +85,7 @@ const FILES: &[(&str, &str)] = &[
     ("triggers", include_str!("../lua/triggers.lua")),
     ("transaction", include_str!("../lua/transaction.lua")),
     ("commands", include_str!("../lua/commands.lua")),
-    ("netbox", include_str!("../lua/netbox.lua")),
+    ("box/net_box", include_str!("../lua/netbox.lua")),
     ("key_def", include_str!("../lua/key_def.lua")),
     ("merger", include_str!("../lua/merger.lua")),
     ("popen", include_str!("../lua/popen.lua")),

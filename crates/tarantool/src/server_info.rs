@@ -1,6 +1,8 @@
 //! `CALL "box.info"`: what clients ask of a server, and of its cluster. It has what is known here, and
 //! nothing else.
 //!
+//! A read replica and who is followed by some know each other under `replication` as well.
+//!
 //! A cluster's log has one position, whoever wrote: it stands under 1 in every `vclock`.
 
 use crate::session::VERSION;
@@ -105,18 +107,12 @@ impl Running<'_, '_> {
             facts.push(("replication", Fact::Numbered(members)));
             facts.push(("synchro", synchro(cluster)));
         } else {
-            let own_facts = vec![
+            let own = Fact::Named(vec![
                 ("id", Fact::Number(own)),
                 ("uuid", Fact::Text(instance_uuid(node))),
                 ("lsn", Fact::Number(position.0)),
-            ];
-            let mut servers: Vec<_> = link.map(|link| (1, followed(link))).into_iter().collect();
-            servers.push((own, Fact::Named(own_facts)));
-            if let Some(it) = alone {
-                let replicas = it.replicas.iter().zip(own + 1..);
-                servers.extend(replicas.map(|(one, id)| (id, read_replica(it, one, id))));
-            }
-            facts.push(("replication", Fact::Numbered(servers)));
+            ]);
+            facts.push(("replication", servers(alone, own)));
         }
         if let Some(address) = resp_address(node) {
             facts.push(("resp", Fact::Text(address)));
@@ -206,6 +202,20 @@ fn synchro(cluster: &Replication) -> Fact {
         ("term", Fact::Number(cluster.view.term)),
     ];
     Fact::Named(vec![("quorum", Fact::Number(voters / 2 + 1)), ("queue", Fact::Named(queue))])
+}
+
+/// Without a cluster: the server that this one follows, this one, and those that follow it, numbered in this
+/// order.
+fn servers(of: Option<&Replication>, own: Fact) -> Fact {
+    let link = of.and_then(|it| it.link.as_ref());
+    let mut all: Vec<Fact> = link.map(followed).into_iter().collect();
+    all.push(own);
+    if let Some(it) = of {
+        let first = all.len() as u64 + 1;
+        let replicas = it.replicas.iter().zip(first..);
+        all.extend(replicas.map(|(one, id)| read_replica(it, one, id)));
+    }
+    Fact::Numbered((1..).zip(all).collect())
 }
 
 /// Where clients of Redis' protocol come, and read replicas with them.

@@ -58,7 +58,10 @@ impl ProgramServer {
         self.stop.request(Shutdown::default());
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if self.exchanged.is_late.load(Relaxed) {
-            return Err("all data of the server that is followed came anew: the program has to start again".to_owned());
+            return Err(
+                "all data of the server that is followed came anew: the program has to start again"
+                    .to_owned(),
+            );
         }
         match thread.map(JoinHandle::join) {
             Some(Ok(ended)) => ended,

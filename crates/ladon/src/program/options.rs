@@ -249,6 +249,14 @@ mod tests {
             assert!(refused.contains(name), "{refused}");
         }
         assert_eq!(settings(&[("background", Setting::Switch(false))]), Ok(vec![]));
+        let followed = Setting::Text("127.0.0.1 6379".into());
+        let options = [
+            ("replication".to_owned(), followed),
+            ("replication_connect_timeout".to_owned(), Setting::Number(0.5)),
+        ];
+        let wanted = translate(&options).expect("options");
+        assert_eq!(wanted.follows.as_deref(), Some("127.0.0.1 6379"));
+        assert_eq!(wanted.connect_timeout, Some(Duration::from_millis(500)));
         for (given, set) in [(true, "yes"), (false, "no")] {
             let wanted = settings(&[("read_only", Setting::Switch(given))]);
             assert_eq!(wanted, Ok(vec![("read-only".into(), set.into())]));

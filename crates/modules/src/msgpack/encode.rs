@@ -126,7 +126,8 @@ impl Encoder<'_> {
         let state = self.looker.state;
         // SAFETY: As for `stack`; the texts are at the top while they are written.
         unsafe {
-            if lua_type(state, index) != cdata::LUA_TCDATA {
+            let is_off = !self.looker.options.encode_error_as_ext;
+            if is_off || lua_type(state, index) != cdata::LUA_TCDATA {
                 return false;
             }
             lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.extension".as_ptr());

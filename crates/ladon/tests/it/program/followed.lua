@@ -3,7 +3,7 @@ local own = '127.0.0.1:' .. arg[1]
 box.cfg{log_level = 0, listen = own, replication = {'guest@' .. own}}
 box.once('first', function()
     box.schema.user.grant('guest', 'super')
-    local space = box.schema.space.create('s')
+    local space = box.schema.space.create('s', {format = {{'id', 'unsigned'}, {'name', 'string', is_nullable = true}}})
     space:create_index('pk')
     space:insert({1, 'before'})
 end)

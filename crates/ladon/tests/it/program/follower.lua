@@ -25,11 +25,11 @@ end
 try('insert', box.space.s.insert, box.space.s, {2})
 try('create', box.schema.space.create, 't')
 try('execute', function()
-    local _, err = box.execute([[INSERT INTO "s" VALUES (3)]])
+    local _, err = box.execute([[INSERT INTO "s" VALUES (3, NULL)]])
     error(err, 0)
 end)
 try('read_only', box.cfg, {read_only = false})
-try('another', box.cfg, {replication = {'127.0.0.1:' .. arg[1], followed}})
+try('the same', box.cfg, {replication = {'127.0.0.1:' .. arg[1], followed}})
 print(box.cfg.read_only, #box.cfg.replication)
 
 -- What is written there comes.
@@ -40,7 +40,7 @@ local stop = fiber.clock() + 20
 while (box.space.s:get(4) == nil or box.space.u == nil) and fiber.clock() < stop do
     fiber.sleep(0.01)
 end
-print(box.space.s:get(4), box.space.u ~= nil and #box.space.u)
+print(box.space.s:get(4), box.space.u:len())
 stop = fiber.clock() + 20
 local found
 repeat
@@ -52,5 +52,5 @@ print(#found, found[1][1], found[1][2], found[1][3])
 -- It becomes a server of its own.
 box.cfg{replication = {}, read_only = false}
 print(box.info.ro, #box.info.replication, box.space.s:insert({5, 'own'}))
-print(connection.space.s == nil, connection:eval('return box.space.s:get(5)'))
+print(connection:eval('return box.space.s:len(), box.space.s:get(5) == nil'))
 os.exit(0)
