@@ -23,7 +23,8 @@ ladon.tuple_type = tuple
 -- Things that are known by name to natives.
 ladon.registry = registry
 
--- Cdata that has a plain value to show, by what tells it.
+-- Cdata that has a plain value to show, by what tells it. The value may be the payload of an
+-- extension of MessagePack; its number follows.
 local plain = {}
 
 function ladon.add_plain(is, value)

@@ -1,193 +1,6 @@
--- box: settings, transactions, facts about the server, and the program's file
+-- box: SQL, facts about the server, its end, and the program's file
 -- (https://www.tarantool.io/en/doc/latest/reference/reference_lua/).
 local ladon = ...
-
--- Options of box.cfg that the product has, and the types of their values. What a value means is
--- the server's matter.
-local OPTIONS = {
-    listen = 'string,number', work_dir = 'string', wal_dir = 'string', memtx_dir = 'string',
-    vinyl_dir = 'string', wal_mode = 'string', memtx_memory = 'number', log = 'string',
-    log_level = 'number,string', log_format = 'string', log_nonblock = 'boolean',
-    read_only = 'boolean', pid_file = 'string', background = 'boolean', username = 'string',
-    custom_proc_title = 'string', checkpoint_interval = 'number', checkpoint_count = 'number',
-    too_long_threshold = 'number', net_msg_max = 'number', readahead = 'number',
-    io_collect_interval = 'number', memtx_max_tuple_size = 'number',
-    memtx_min_tuple_size = 'number', memtx_use_mvcc_engine = 'boolean', slab_alloc_factor = 'number',
-    sql_cache_size = 'number', wal_max_size = 'number', wal_dir_rescan_delay = 'number',
-    wal_cleanup_delay = 'number', snap_io_rate_limit = 'number', rows_per_wal = 'number',
-    coredump = 'boolean', strip_core = 'boolean', hot_standby = 'boolean',
-    force_recovery = 'boolean', feedback_enabled = 'boolean', feedback_host = 'string',
-    feedback_interval = 'number', feedback_crashinfo = 'boolean', feedback_send_metrics = 'boolean',
-    worker_pool_threads = 'number', iproto_threads = 'number', memtx_allocator = 'string',
-    vinyl_memory = 'number', vinyl_cache = 'number', vinyl_max_tuple_size = 'number',
-    vinyl_read_threads = 'number', vinyl_write_threads = 'number', vinyl_timeout = 'number',
-    vinyl_run_count_per_level = 'number', vinyl_run_size_ratio = 'number',
-    vinyl_range_size = 'number', vinyl_page_size = 'number', vinyl_bloom_fpr = 'number',
-    instance_uuid = 'string', replicaset_uuid = 'string', checkpoint_wal_threshold = 'number',
-}
-
--- What needs other servers has no meaning before there is a cluster of them.
-local REFUSED = {
-    replication = 'a cluster is made with `ladon cluster create`',
-    replication_source = 'a cluster is made with `ladon cluster create`',
-    election_mode = 'a cluster elects its leader itself',
-    replication_synchro_quorum = 'the gate of a cluster is its quorum',
-}
-for _, name in ipairs({
-    'replication_timeout', 'replication_connect_timeout', 'replication_connect_quorum',
-    'replication_sync_lag', 'replication_sync_timeout', 'replication_skip_conflict',
-    'replication_anon', 'replication_synchro_timeout', 'election_timeout',
-}) do
-    OPTIONS[name] = 'number,boolean'
-end
-
--- Names that older programs have.
-local OLD_NAMES = {
-    logger = 'log', logger_nonblock = 'log_nonblock', snap_dir = 'memtx_dir',
-    slab_alloc_minimal = 'memtx_min_tuple_size', slab_alloc_maximal = 'memtx_max_tuple_size',
-    snapshot_count = 'checkpoint_count', snapshot_period = 'checkpoint_interval',
-    panic_on_wal_error = false, panic_on_snap_error = false,
-}
-
-local DEFAULTS = {
-    work_dir = nil, wal_mode = 'write', memtx_memory = 268435456, log_level = 5, read_only = false,
-    checkpoint_interval = 3600, checkpoint_count = 2, too_long_threshold = 0.5, net_msg_max = 768,
-    readahead = 16320, memtx_dir = '.', wal_dir = '.', log_format = 'plain', background = false,
-    memtx_max_tuple_size = 1048576, memtx_min_tuple_size = 16, slab_alloc_factor = 1.05,
-    sql_cache_size = 5242880, snap_io_rate_limit = nil, io_collect_interval = nil,
-    memtx_use_mvcc_engine = true, wal_max_size = 268435456,
-}
-
-local values
-
-local function refuse(name, why)
-    box.error(box.error.CFG, name, why)
-end
-
-local function translate(options)
-    local shown = {}
-    for name, value in pairs(options) do
-        if value == box.NULL then
-            value = nil
-        end
-        if name == 'slab_alloc_arena' then
-            name, value = 'memtx_memory', value and value * 1024 * 1024 * 1024
-        end
-        local new = OLD_NAMES[name]
-        if new ~= nil then
-            ladon.log(4, ('box.cfg: %s is deprecated%s'):format(
-                name, new and ', please use ' .. new .. ' instead' or ' and has no meaning'))
-            name = new
-        end
-        if name and value ~= nil then
-            shown[name] = value
-        end
-    end
-    return shown
-end
-
-local function check(options)
-    for name, value in pairs(options) do
-        if REFUSED[name] ~= nil then
-            local is_none = type(value) == 'table' and next(value) == nil
-                or name == 'election_mode' and value == 'off'
-            if not is_none then
-                refuse(name, REFUSED[name])
-            end
-            options[name] = nil
-        else
-            local expected = OPTIONS[name]
-            if expected == nil then
-                refuse(name, 'unexpected option')
-            end
-            if not (',' .. expected .. ','):find(',' .. type(value) .. ',', 1, true) then
-                local types = {}
-                for one in expected:gmatch('[^,]+') do
-                    types[#types + 1] = one
-                end
-                local said = #types == 1 and 'should be of type ' .. types[1]
-                    or 'should be one of types ' .. table.concat(types, ', ')
-                refuse(name, said)
-            end
-        end
-    end
-end
-
-local shown_cfg
-
--- `box.space` is there once `box.cfg` has been called; before, what `box` lacks is an error.
-local space = box.space
-box.space = nil
-setmetatable(box, {
-    __index = function()
-        error('Please call box.cfg{} first', 2)
-    end,
-})
-
--- Of options that are given again, those that are others now.
-local function changes(options)
-    local changed = {}
-    for name, value in pairs(options) do
-        if values == nil or values[name] ~= value then
-            changed[name] = value
-        end
-    end
-    return changed
-end
-
-local function configure(options)
-    if options ~= nil and type(options) ~= 'table' then
-        error('Error: cfg should be a table', 2)
-    end
-    options = translate(options or {})
-    check(options)
-    local hooks = getmetatable(require('log').cfg)
-    if values == nil then
-        hooks.before_box(options)
-    end
-    ladon.configure(changes(options))
-    if values == nil then
-        setmetatable(box, nil)
-        box.space = space
-    end
-    hooks.after_box(options, function(level)
-        values.log_level = level
-        ladon.configure({log_level = level})
-    end)
-    if values == nil then
-        values = {}
-        for name, value in pairs(DEFAULTS) do
-            values[name] = value
-        end
-        box.cfg = shown_cfg
-    end
-    for name, value in pairs(options) do
-        values[name] = value
-    end
-end
-
-shown_cfg = setmetatable({}, {
-    __index = function(_, name)
-        return values[name]
-    end,
-    __newindex = function()
-        error('Attempt to modify a read-only table', 2)
-    end,
-    __call = function(_, options)
-        configure(options)
-    end,
-    __pairs = function()
-        return pairs(values)
-    end,
-    __serialize = function()
-        return values
-    end,
-})
-
-function box.cfg(options)
-    configure(options)
-end
-
 
 local function absent(name)
     return function()
@@ -287,8 +100,12 @@ function box.prepare(text)
     }
 end
 
--- Executes a text, or a statement that was prepared, by its number.
+-- Executes a text, or a statement that was prepared, by its number. Begins the server if it has not
+-- begun.
 function box.execute(text, parameters)
+    if not ladon.is_configured() then
+        box.cfg{}
+    end
     ladon.changed()
     if type(text) == 'number' then
         local own = statements[box.session.id()]
@@ -341,21 +158,28 @@ local function info()
 end
 
 local function with_listen(facts)
-    facts.listen = values and values.listen
+    facts.listen = ladon.listens
     facts.pid = ladon.pid()
     facts.schema_version = ladon.schema_version()
     return facts
 end
 
+local functions = {
+    memory = function()
+        return {lua = ladon.memory()}
+    end,
+    gc = function()
+        return (ladon.as_admin(ladon.call, 'box.info.gc', {}))
+    end,
+}
+
 box.info = setmetatable({}, {
     __index = function(_, key)
-        if values == nil then
+        if not ladon.is_configured() then
             return nil
         end
-        if key == 'memory' then
-            return function()
-                return {lua = ladon.memory()}
-            end
+        if functions[key] ~= nil then
+            return functions[key]
         end
         return with_listen(info())[key]
     end,

@@ -235,7 +235,8 @@ function methods.unpack(err)
     local of = parts[err]
     local shown = {
         type = of.type, code = of.code, message = of.message, base_type = of.base_type,
-        trace = of.trace,
+        trace = of.trace, object_type = of.object_type, object_name = of.object_name,
+        access_type = of.access_type,
     }
     if of.prev ~= nil then
         shown.prev = of.prev
@@ -435,13 +436,18 @@ function ladon.fail(code, ...)
 end
 
 local ACCESS_DENIED = 42
+local DENIED = "^(.-) access to (.-) '(.*)' is denied for user '"
 
 -- The natives' way to raise one.
 ladon.registry['ladon.raise'] = function(code, message, class)
     if class == 'LuajitError' then
         error(message, 3)
     end
-    last = make({type = class, code = code, message = message}, true)
+    local of = {type = class, code = code, message = message}
+    if code == ACCESS_DENIED then
+        of.access_type, of.object_type, of.object_name = message:match(DENIED)
+    end
+    last = make(of, true)
     if code == ACCESS_DENIED then
         ladon.denied(message)
     end
@@ -452,6 +458,58 @@ end
 ladon.registry['ladon.module_error'] = function(class, message, number)
     last = make({type = class, code = number and 115 or 0, message = message, errno = number}, true)
     return last
+end
+
+-- MessagePack of errors, extension 3: {0: [errors, from the last one on]}, each a map
+-- (https://www.tarantool.io/en/doc/latest/reference/internals/msgpack_extensions/).
+local EXTENSION = 3
+local CLASS, FILE, LINE, MESSAGE, ERRNO, CODE, FIELDS = 0, 1, 2, 3, 4, 5, 6
+
+-- Makes an error of what came of a stack, and of its causes.
+local function restore(stack)
+    local made
+    for at = #stack, 1, -1 do
+        local entry = stack[at]
+        local is_whole = type(entry) == 'table' and type(entry[CLASS]) == 'string'
+            and type(entry[MESSAGE]) == 'string' and tonumber(entry[CODE]) ~= nil
+        if not is_whole then
+            return nil
+        end
+        local fields = type(entry[FIELDS]) == 'table' and entry[FIELDS] or {}
+        local custom = type(fields.custom_type) == 'string' and fields.custom_type or nil
+        local number = tonumber(entry[ERRNO])
+        local err = make({
+            type = custom or entry[CLASS], base_type = entry[CLASS], custom_type = custom,
+            code = tonumber(entry[CODE]), message = entry[MESSAGE],
+            errno = number ~= 0 and number or nil, prev = made,
+            object_type = fields.object_type, object_name = fields.object_name,
+            access_type = fields.access_type,
+        }, true)
+        parts[err].trace = {{
+            file = tostring(entry[FILE] or '?'), line = tonumber(entry[LINE]) or 0,
+        }}
+        made = err
+    end
+    return made
+end
+ladon.restore_error = restore
+
+local is_restoring = false
+
+-- The error of an extension's payload, which has no errors in it.
+ladon.registry['ladon.error_of'] = function(payload)
+    local is_done, body = false, nil
+    if not is_restoring then
+        is_restoring = true
+        is_done, body = pcall(require('msgpack').decode, payload)
+        is_restoring = false
+    end
+    local stack = is_done and type(body) == 'table' and body[0]
+    local err = type(stack) == 'table' and restore(stack)
+    if not err then
+        error('Can not parse an error from MsgPack', 0)
+    end
+    return err
 end
 
 -- Code, message and class of whatever was raised; of an error of box its file and line, further fields as
@@ -480,4 +538,39 @@ ladon.registry['ladon.parts'] = function(raised)
     return 32, tostring(raised), 'LuajitError'
 end
 
-ladon.add_plain(is_error, tostring)
+local function array_head(count)
+    if count < 16 then
+        return string.char(0x90 + count)
+    end
+    return string.char(0xdd, bit.rshift(count, 24), bit.band(bit.rshift(count, 16), 255),
+        bit.band(bit.rshift(count, 8), 255), bit.band(count, 255))
+end
+
+local function payload_of(err)
+    local encode, entries = require('msgpack').encode, {}
+    while err ~= nil do
+        local code, message, class, file, line, fields, prev = ladon.registry['ladon.parts'](err)
+        entries[#entries + 1] = string.char(fields and 0x87 or 0x86)
+            .. '\0' .. encode(class) .. '\2' .. encode(line) .. '\1' .. encode(file)
+            .. '\3' .. encode(message) .. '\4' .. encode(parts[err].errno or 0)
+            .. '\5' .. encode(code) .. (fields and '\6' .. fields or '')
+        err = prev
+    end
+    return string.char(0x81, 0) .. array_head(#entries) .. table.concat(entries)
+end
+
+-- The payload of an error and the extension's number, where the session wants errors.
+ladon.registry['ladon.extension'] = function(value)
+    if is_error(value) and ladon.marshals ~= nil and ladon.marshals()
+        and require('msgpack').cfg.encode_error_as_ext ~= false then
+        return payload_of(value), EXTENSION
+    end
+end
+
+ladon.add_plain(is_error, function(err)
+    local payload, extension = ladon.registry['ladon.extension'](err)
+    if payload ~= nil then
+        return payload, extension
+    end
+    return tostring(err)
+end)

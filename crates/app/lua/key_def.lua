@@ -217,10 +217,9 @@ end
 function methods.totable(key_def)
     local shown = {}
     for place, part in ipairs(check(key_def, 'totable()')) do
-        shown[place] = {
-            fieldno = part.fieldno, type = part.type, is_nullable = part.is_nullable,
-            path = part.path, collation = part.collation,
-        }
+        local one = {type = part.type, fieldno = part.fieldno}
+        one.path, one.collation, one.is_nullable = part.path, part.collation, part.is_nullable
+        shown[place] = one
     end
     return shown
 end
@@ -266,12 +265,12 @@ local function collation_of(given, number)
         error('Conflicting options: collation_id and collation', 4)
     elseif given.collation_id ~= nil then
         local name = COLLATION_NAMES[given.collation_id]
-        if name == nil then
+        if name == nil or not ladon.is_configured() then
             box.error(box.error.WRONG_INDEX_OPTIONS, number, 'collation was not found by ID')
         end
         return name ~= 'none' and name or nil
     elseif given.collation ~= nil then
-        if COLLATIONS[given.collation] == nil then
+        if COLLATIONS[given.collation] == nil or not ladon.is_configured() then
             error(('Unknown collation: "%s"'):format(tostring(given.collation)), 0)
         end
         return given.collation ~= 'none' and given.collation or nil

@@ -11,7 +11,7 @@ local WATCH, UNWATCH, EVENT = 74, 75, 76
 local KEY = {
     TYPE = 0x00, SYNC = 0x01, SCHEMA_VERSION = 0x05, SPACE = 0x10, INDEX = 0x11, LIMIT = 0x12,
     OFFSET = 0x13, ITERATOR = 0x14, INDEX_BASE = 0x15, KEY = 0x20, TUPLE = 0x21, FUNCTION = 0x22,
-    USER = 0x23, EXPRESSION = 0x27, OPERATIONS = 0x28, DATA = 0x30, ERROR = 0x31,
+    USER = 0x23, EXPRESSION = 0x27, OPERATIONS = 0x28, DATA = 0x30, ERROR = 0x31, ERROR_STACK = 0x52,
     EVENT_KEY = 0x57, EVENT_DATA = 0x58,
 }
 local ITERATORS = box.index
@@ -178,7 +178,12 @@ local function finish(request, timeout, on_push, context, is_future)
         error(request.failed, 0)
     end
     if request.kind ~= OK then
-        box.error({code = request.kind % 32768, reason = request.body[KEY.ERROR]})
+        local stack = request.body[KEY.ERROR_STACK]
+        local err = type(stack) == 'table' and type(stack[0]) == 'table'
+            and ladon.restore_error(stack[0])
+            or box.error.new({code = request.kind % 32768, reason = request.body[KEY.ERROR]})
+        box.error.set(err)
+        error(err, 0)
     end
     return request.body[KEY.DATA] or {}
 end
@@ -567,7 +572,10 @@ function net_box.connect(host, port, options)
     end
     options.user = options.user or user
     options.password = options.password or password
-    if options.password == '' then
+    if options.user ~= nil and options.user ~= 'guest' then
+        -- A user may have the empty password.
+        options.password = options.password or ''
+    elseif options.password == '' then
         options.password = nil
     end
     local connection = setmetatable({

@@ -71,3 +71,6 @@ ladon.definitions = {
     insert_numbered = insert_numbered, drop_privileges = drop_privileges,
 }
 box.schema = {space = {}, user = {}, role = {}, func = {}, sequence = {}, index = {}}
+for name, methods in pairs(ladon.methods_shown) do
+    box.schema[name] = methods
+end

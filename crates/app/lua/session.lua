@@ -49,7 +49,11 @@ function session.id()
     return ladon.client() or 1
 end
 
-function session.exists(id)
+function session.exists(...)
+    if select('#', ...) > 1 then
+        error('session.exists(sid): bad arguments', 2)
+    end
+    local id = ...
     return id == nil or id == session.id() or ladon.has_session(id)
 end
 
@@ -94,8 +98,14 @@ for event, list in pairs(triggers) do
     end
 end
 
+-- Sessions whose clients have gone, as long as functions are told of it.
+local gone = {}
+
 local function call_triggers(event, list, ...)
     local is_done, why = true, nil
+    if event == 'disconnect' then
+        gone[session.id()] = true
+    end
     for at = #list, 1, -1 do
         is_done, why = pcall(list[at], ...)
         if not is_done then
@@ -106,7 +116,7 @@ local function call_triggers(event, list, ...)
         if not is_done then
             ladon.log(2, tostring(why))
         end
-        storages[session.id()] = nil
+        storages[session.id()], gone[session.id()] = nil, nil
         ladon.forget_statements(session.id())
     elseif not is_done then
         error(why, 0)
@@ -161,8 +171,8 @@ function session.type()
 end
 
 function session.peer()
-    local _, _, peer = ladon.client()
-    return peer
+    local id, _, peer = ladon.client()
+    return not (id and gone[id]) and peer or nil
 end
 
 -- The program's fibers that have become another user, and may be themselves again. Those that a client's
@@ -220,6 +230,43 @@ function session.su(name, func, ...)
     end
     return finish_as(before, pcall(func, ...))
 end
+
+-- Settings of the session: of the client's that is served, else of the program's own.
+local SETTINGS = 380
+local MARSHALING = 'error_marshaling_enabled'
+local EQ, ALL = 0, 2
+
+local function setting(name)
+    local found = ladon.select(SETTINGS, 0, EQ, 0, 1, {name})[1]
+    if found == nil then
+        box.error(box.error.NO_SUCH_SESSION_SETTING, name)
+    end
+    return found[2]
+end
+
+session.settings = setmetatable({}, {
+    __index = function(_, name)
+        if name == MARSHALING then
+            return ladon.marshals()
+        end
+        return setting(tostring(name))
+    end,
+    __newindex = function(_, name, value)
+        setting(tostring(name))
+        ladon.update(SETTINGS, 0, {name}, {{'=', 2, value}})
+        if name == MARSHALING then
+            ladon.marshals(value)
+        end
+    end,
+    __serialize = function()
+        local shown = {}
+        for _, found in ipairs(ladon.select(SETTINGS, 0, ALL, 0, 100, {})) do
+            shown[found[1]] = found[2]
+        end
+        shown[MARSHALING] = ladon.marshals()
+        return shown
+    end,
+})
 
 setmetatable(session, {
     __index = function(_, key)

@@ -232,6 +232,9 @@ function methods.close(socket)
     end
     socket.is_closed = true
     ladon.sock_close(socket.number)
+    if socket.path ~= nil then
+        os.remove(socket.path)
+    end
     return true
 end
 
@@ -322,6 +325,8 @@ function socket.tcp_server(host, port, options, timeout)
         return nil, text, failed
     end
     local server = object(number)
+    -- The path of a server goes with it.
+    server.path = host == 'unix/' and tostring(port) or nil
     ladon.background(name, function()
         while not server.is_closed do
             local client = server:accept()

@@ -257,8 +257,6 @@ function index_methods.compact(index)
     check_index(index, 'compact')
 end
 
-local Index = {__index = index_methods}
-
 function space_methods.insert(space, tuple)
     check_space(space, 'insert')
     changes = changes + 1
@@ -364,9 +362,39 @@ function space_methods.frommap(space, map, options)
     return ladon.tuple_new(setmetatable(tuple, ladon.registry['ladon.seq']), space.id)
 end
 
-local Space = {__index = space_methods}
-
 ladon.space_methods, ladon.index_methods = space_methods, index_methods
+
+-- What a program may add methods to: those of all spaces, of all indexes, and of an engine's
+-- indexes, which look in those of all.
+local engine_methods = {
+    memtx = setmetatable({}, {__index = index_methods}),
+    vinyl = setmetatable({}, {__index = index_methods}),
+}
+ladon.methods_shown = {
+    space_mt = space_methods, index_mt = index_methods,
+    memtx_index_mt = engine_methods.memtx, vinyl_index_mt = engine_methods.vinyl,
+}
+
+-- Metatables of single objects: what is put into one is a method of that object alone.
+local OwnMethods = {
+    __newindex = function(metatable, name, method)
+        local shared = metatable.__index
+        rawset(metatable, name, method)
+        if type(shared) == 'table' then
+            rawset(metatable, '__index', function(_, key)
+                local own = rawget(metatable, key)
+                if own ~= nil then
+                    return own
+                end
+                return shared[key]
+            end)
+        end
+    end,
+}
+
+local function with_methods(object, methods)
+    return setmetatable(object, setmetatable({__index = methods}, OwnMethods))
+end
 
 -- Methods of schema.lua are put in there too.
 
@@ -403,7 +431,8 @@ local function fill_indexes(space, tuples, functions)
     for _, tuple in ipairs(tuples) do
         local number, name, options = tuple[2], tuple[3], tuple[5]
         local before = known[space][number]
-        local index = before or setmetatable({}, Index)
+        local index = before
+            or with_methods({}, engine_methods[space.engine] or engine_methods.memtx)
         known[space][number] = index
         index.id, index.name, index.space_id = number, name, space.id
         index.type = tuple[4]:upper()
@@ -430,7 +459,7 @@ end
 local function fill_space(space, tuple, indexes, functions)
     local id, flags = tuple[1], tuple[6]
     if space == nil then
-        space = setmetatable({index = {}}, Space)
+        space = with_methods({index = {}}, space_methods)
         known[space] = {}
     end
     space.id, space.name, space.engine, space.field_count = id, tuple[3], tuple[4], tuple[5]

@@ -54,6 +54,8 @@ const NEW_SEAT: Seat =
 /// call into Lua or a switch of fibers.
 pub(crate) struct Context {
     pub(crate) types: Cell<Types>,
+    /// In sessions of the program's own fibers, errors are errors in MessagePack, not texts.
+    pub(crate) marshals_errors: Cell<bool>,
     pub(crate) scheduler: Scheduler,
     pub(crate) poller: Poller,
     pub(crate) blocking: Blocking,
@@ -97,6 +99,7 @@ impl Context {
         Context {
             inbox,
             types: Cell::default(),
+            marshals_errors: Cell::default(),
             scheduler: Scheduler::new(fibers_max),
             poller: Poller::new(poll),
             blocking,

@@ -5,7 +5,7 @@ use crate::context::{ADMIN, Context};
 use crate::stack::{State, bytes, push_bytes};
 use crate::values::{Types, ValueError};
 use ladon_kernel::program::{Answer, Failed, Kind, Request, Returned};
-use ladon_msgpack::{read_array, take, write};
+use ladon_msgpack::{read_array, take};
 use mlua::ffi::*;
 use std::ffi::c_int;
 
@@ -177,13 +177,28 @@ pub(crate) unsafe fn encode(
             return Ok(());
         }
         for at in 1..=count {
-            let is_row = lua_type(state, at) == LUA_TTABLE || types.tuple(state, at).is_some();
-            if kind == Kind::Call16 && !is_row {
-                write::array(out, 1);
+            match kind {
+                Kind::Call16 => encode_tuple(types, state, at, out)?,
+                _ => types.encode(state, at, out)?,
             }
-            types.encode(state, at, out)?;
             returned.count += 1;
         }
+    }
+    Ok(())
+}
+
+/// Appends a value as a tuple: what is no array is its only field.
+unsafe fn encode_tuple(
+    types: &Types,
+    state: State,
+    at: c_int,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
+    let start = out.len();
+    // SAFETY: As promised by the caller.
+    unsafe { types.encode(state, at, out)? };
+    if !matches!(out.get(start), Some(0x90..=0x9f | 0xdc | 0xdd)) {
+        out.insert(start, 0x91);
     }
     Ok(())
 }
@@ -197,16 +212,12 @@ unsafe fn encode_tuples(types: &Types, state: State, out: &mut Vec<u8>) -> Resul
         let has_rows = lua_type(state, -1) == LUA_TTABLE || types.tuple(state, -1).is_some();
         lua_settop(state, 1);
         if !has_rows {
-            types.encode(state, 1, out)?;
+            encode_tuple(types, state, 1, out)?;
             return Ok(1);
         }
         for at in 1..=length {
             lua_rawgeti_(state, 1, at as c_int);
-            let is_row = lua_type(state, -1) == LUA_TTABLE || types.tuple(state, -1).is_some();
-            if !is_row {
-                write::array(out, 1);
-            }
-            types.encode(state, 2, out)?;
+            encode_tuple(types, state, 2, out)?;
             lua_settop(state, 1);
         }
         Ok(length)

@@ -6,6 +6,7 @@
 //!   int64_t, uint64_t <-> integers beyond 1e14      string -> str      table <-> array or map
 //!   tuple (struct tuple) -> the bytes that it is       decimal, uuid <-> extensions 1, 2
 //!   datetime, interval <-> extensions 4, 6
+//!   error <-> extension 3, or its message -> str, as the session says
 //!   another extension -> an error
 //! ```
 //!
@@ -21,6 +22,7 @@ use std::ffi::c_int;
 /// Extensions of Tarantool's MessagePack.
 const EXT_DECIMAL: i8 = 1;
 const EXT_UUID: i8 = 2;
+const EXT_ERROR: i8 = 3;
 const EXT_DATETIME: i8 = 4;
 const EXT_INTERVAL: i8 = 6;
 /// Levels of tables in tables, and of arrays in arrays.
@@ -146,6 +148,11 @@ impl Types {
                     if ladon_modules::push_datetime_payload(state, payload) => {}
                 Value::Ext(EXT_INTERVAL, payload)
                     if ladon_modules::push_interval_payload(state, payload) => {}
+                Value::Ext(EXT_ERROR, payload) => {
+                    lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.error_of".as_ptr());
+                    push_bytes(state, payload);
+                    protected(state, 1, 1)?;
+                }
                 Value::Ext(kind, _) => {
                     return Err(ValueError(format!(
                         "MessagePack extension {kind} has no type here"
@@ -282,7 +289,8 @@ impl Types {
         Ok(())
     }
 
-    /// A cdata that Lua knows how to show: as the value that `ladon.plain` makes of it.
+    /// A cdata that Lua knows how to show: as the value that `ladon.plain` makes of it, or an
+    /// extension of the payload that it makes, with this number.
     unsafe fn encode_other(
         &self,
         state: State,
@@ -313,11 +321,17 @@ impl Types {
             }
             lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.plain".as_ptr());
             lua_pushvalue(state, index);
-            protected(state, 1, 2)?;
-            let has_one = lua_toboolean(state, -2) != 0;
-            let done = match has_one {
-                true => self.encode_at(state, lua_gettop(state), out, depth + 1),
-                false => Err(ValueError("unsupported Lua type 'cdata'".to_owned())),
+            protected(state, 1, 3)?;
+            let has_one = lua_toboolean(state, -3) != 0;
+            let extension = lua_tonumber(state, -1) as i8;
+            lua_settop(state, -2);
+            let done = match (has_one, extension) {
+                (true, 0) => self.encode_at(state, lua_gettop(state), out, depth + 1),
+                (true, _) => {
+                    write::ext(out, extension, bytes(state, -1).unwrap_or_default());
+                    Ok(())
+                }
+                (false, _) => Err(ValueError("unsupported Lua type 'cdata'".to_owned())),
             };
             lua_settop(state, -3);
             done

@@ -78,12 +78,14 @@ const FILES: &[(&str, &str)] = &[
     ("schema_sequences", include_str!("../lua/schema_sequences.lua")),
     ("schema_users", include_str!("../lua/schema_users.lua")),
     ("schema_functions", include_str!("../lua/schema_functions.lua")),
+    ("replication", include_str!("../lua/replication.lua")),
+    ("cfg", include_str!("../lua/cfg.lua")),
     ("box", include_str!("../lua/box.lua")),
     ("watch", include_str!("../lua/watch.lua")),
     ("triggers", include_str!("../lua/triggers.lua")),
     ("transaction", include_str!("../lua/transaction.lua")),
     ("commands", include_str!("../lua/commands.lua")),
-    ("netbox", include_str!("../lua/netbox.lua")),
+    ("box/net_box", include_str!("../lua/netbox.lua")),
     ("key_def", include_str!("../lua/key_def.lua")),
     ("merger", include_str!("../lua/merger.lua")),
     ("popen", include_str!("../lua/popen.lua")),
@@ -435,6 +437,23 @@ unsafe fn push_before(state: State, before: &[Before]) {
     }
 }
 
+/// The file that runs the program. A link keeps its name: what is started by it runs a program too.
+fn executable() -> PathBuf {
+    let own = std::env::current_exe().unwrap_or_default();
+    let called = PathBuf::from(std::env::args_os().next().unwrap_or_default());
+    if called.file_name().is_none_or(|name| name != "tarantool") {
+        return own;
+    }
+    if called.components().count() > 1 {
+        return std::path::absolute(called).unwrap_or(own);
+    }
+    let found = std::env::var_os("PATH").and_then(|folders| {
+        let mut places = std::env::split_paths(&folders).map(|folder| folder.join(&called));
+        places.find(|place| place.canonicalize().is_ok_and(|it| it == own))
+    });
+    found.unwrap_or(own)
+}
+
 /// Loads a file and calls it with its arguments, in the running fiber.
 unsafe fn run_file(main: State, program: &Program) -> Result<(), String> {
     // SAFETY: As promised by the caller.
@@ -448,7 +467,7 @@ unsafe fn run_file(main: State, program: &Program) -> Result<(), String> {
         }
         lua_pushboolean(state, c_int::from(program.is_interactive));
         push_before(state, &program.before);
-        let executable = std::env::current_exe().unwrap_or_default();
+        let executable = executable();
         push_bytes(state, executable.as_os_str().as_encoded_bytes());
         for argument in &program.arguments {
             push_bytes(state, argument.as_bytes());

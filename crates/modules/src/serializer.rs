@@ -28,6 +28,7 @@ pub(crate) struct Options {
     pub(crate) encode_load_metatables: bool,
     pub(crate) encode_use_tostring: bool,
     pub(crate) encode_invalid_as_nil: bool,
+    pub(crate) encode_error_as_ext: bool,
     pub(crate) decode_invalid_numbers: bool,
     pub(crate) decode_save_metatables: bool,
     pub(crate) decode_max_depth: i32,
@@ -46,12 +47,15 @@ impl Default for Options {
             encode_load_metatables: true,
             encode_use_tostring: false,
             encode_invalid_as_nil: false,
+            encode_error_as_ext: true,
             decode_invalid_numbers: true,
             decode_save_metatables: true,
             decode_max_depth: 128,
         }
     }
 }
+
+const ERROR_AS_EXT: &CStr = c"encode_error_as_ext";
 
 /// A place in [`Options`].
 enum Place<'a> {
@@ -60,7 +64,7 @@ enum Place<'a> {
 }
 
 impl Options {
-    fn places(&mut self) -> [(&'static CStr, Place<'_>); 13] {
+    fn places(&mut self) -> [(&'static CStr, Place<'_>); 14] {
         use Place::{Flag, Number};
         [
             (c"encode_sparse_convert", Flag(&mut self.encode_sparse_convert)),
@@ -73,6 +77,7 @@ impl Options {
             (c"encode_load_metatables", Flag(&mut self.encode_load_metatables)),
             (c"encode_use_tostring", Flag(&mut self.encode_use_tostring)),
             (c"encode_invalid_as_nil", Flag(&mut self.encode_invalid_as_nil)),
+            (ERROR_AS_EXT, Flag(&mut self.encode_error_as_ext)),
             (c"decode_invalid_numbers", Flag(&mut self.decode_invalid_numbers)),
             (c"decode_save_metatables", Flag(&mut self.decode_save_metatables)),
             (c"decode_max_depth", Number(&mut self.decode_max_depth)),
@@ -96,12 +101,14 @@ impl Options {
         }
     }
 
-    /// Writes the options to the fields of the table at the top.
+    /// Writes the options to the fields of the table at the top. `encode_error_as_ext`, which is newer
+    /// than the others, is shown only where it is off.
     unsafe fn write(mut self, state: State) {
         for (name, place) in self.places() {
             // SAFETY: As for `stack`.
             unsafe {
                 match place {
+                    Place::Flag(flag) if *flag && name == ERROR_AS_EXT => lua_pushnil(state),
                     Place::Flag(flag) => lua_pushboolean(state, (*flag).into()),
                     Place::Number(number) => lua_pushnumber(state, f64::from(*number)),
                 }

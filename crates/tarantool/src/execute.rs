@@ -17,6 +17,7 @@ use ladon_kernel::request::outcome::{Flow, Outcome};
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{BoxError, Statement};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Runs one packet, and appends its reply.
 #[inline]
@@ -182,7 +183,10 @@ impl Running<'_, '_> {
         let request = request.map_err(|error| error::of_request(&error))?;
         match request {
             Request::Ping | Request::Nop => reply::ok(out, self.sync, version),
-            Request::Id(_) => {
+            Request::Id(id) => {
+                if id.features & (1 << feature::ERROR_EXTENSION) != 0 {
+                    self.session.info().marshals_errors.store(true, Relaxed);
+                }
                 let features = &[
                     feature::STREAMS,
                     feature::TRANSACTIONS,

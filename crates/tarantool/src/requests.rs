@@ -151,7 +151,8 @@ Spaces, indexes, users and rights are made as connectors can make them: by tuple
   waits. The bytes of one reply come in a row, so what comes during a long one follows it. At gate `fsync`, a reply outside
   of streams that shows nothing which is still to be synced leaves before those that wait for the disk.
 - **`_session_settings`** has the settings of SQL, of each session its own: they can be read and updated;
-  `sql_full_metadata` is obeyed, the others change nothing. Absent: `error_marshaling_enabled` and `graceful_shutdown_required`.
+  `sql_full_metadata` is obeyed, the others change nothing. `error_marshaling_enabled` makes errors values in answers of functions, as does
+  the feature of that name in ID. Absent: `graceful_shutdown_required`.
 - **Arguments of `CALL`** are taken as Tarantool's Lua takes them: whole numbers become integers, an offset and a limit are
   cut to 32 bits, and of a table with names the values under 1, 2 and so on are the parts of a key. `bin` stays `bin`, as in
   Tarantool 3. `pairs` checks its arguments; what it returns cannot leave the server, as in Tarantool.

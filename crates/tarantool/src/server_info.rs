@@ -1,16 +1,20 @@
 //! `CALL "box.info"`: what clients ask of a server, and of its cluster. It has what is known here, and
 //! nothing else.
 //!
+//! A read replica and who is followed by some know each other under `replication` as well.
+//!
 //! A cluster's log has one position, whoever wrote: it stands under 1 in every `vclock`.
 
 use crate::session::VERSION;
 use crate::statements::Running;
 use ladon_kernel::cluster::MemberView;
 use ladon_kernel::node::Node;
-use ladon_kernel::replication::Replication;
+use ladon_kernel::replication::{Replica, Replication};
 use ladon_kernel::role::Role;
+use ladon_kernel::upstream::{LinkState, UpstreamView};
 use ladon_msgpack::write;
 use ladon_record::Lsn;
+use ladon_settings::Endpoint;
 
 /// A value of Lua.
 enum Fact {
@@ -54,18 +58,29 @@ impl Fact {
 impl Running<'_, '_> {
     /// The facts as a map, if the function is this one.
     pub(crate) fn server_info(&self, function: &str) -> Option<Vec<u8>> {
-        if function != "box.info" {
-            return None;
-        }
         let node = self.thread.node;
+        match function {
+            "box.info" => {}
+            "box.info.gc" => {
+                let mut out = Vec::new();
+                kept(node).write(&mut out);
+                return Some(out);
+            }
+            _ => return None,
+        }
         let uptime = self.thread.now_ms.saturating_sub(node.started_ms) / 1000;
-        let cluster = node.replication().filter(|it| it.view.member != 0);
+        let replication = node.replication();
+        let cluster = replication.as_ref().filter(|it| it.view.member != 0);
+        let alone = replication.as_ref().filter(|it| it.view.member == 0);
+        let link = alone.and_then(|it| it.link.as_ref());
         let position = match &cluster {
             Some(it) if it.is_master => it.view.end,
             Some(it) => it.view.applied,
-            None => node.durability.reserved(),
+            None => link.map_or_else(|| node.durability.reserved(), |link| link.applied),
         };
-        let own = cluster.as_ref().map_or(1, |it| it.view.member);
+        // Whom a read replica follows has the first number.
+        let alone_id = if link.is_some() { 2 } else { 1 };
+        let own = cluster.map_or(alone_id, |it| it.view.member);
         let role = node.role.get();
         let mut facts = vec![
             ("version", Fact::text(VERSION)),
@@ -81,20 +96,26 @@ impl Running<'_, '_> {
             ("pid", Fact::Number(node.process.facts().process_id.into())),
             ("cluster", Fact::Named(vec![("uuid", Fact::Text(replicaset_uuid(node)))])),
             ("replication_anon", Fact::Named(vec![("count", Fact::Number(0))])),
-            ("election", election(node, cluster.as_ref())),
+            ("election", election(node, cluster)),
         ];
         if let Some(reason) = read_only_reason(node) {
             facts.push(("ro_reason", Fact::text(reason)));
         }
-        if let Some(cluster) = &cluster {
+        if let Some(cluster) = cluster {
             let members = cluster.view.members.iter();
             let members = members.map(|it| (it.id, member(cluster, it, position))).collect();
             facts.push(("replication", Fact::Numbered(members)));
             facts.push(("synchro", synchro(cluster)));
         } else {
-            let own = [("id", Fact::Number(1)), ("uuid", Fact::Text(instance_uuid(node)))];
-            let own = own.into_iter().chain([("lsn", Fact::Number(position.0))]).collect();
-            facts.push(("replication", Fact::Numbered(vec![(1, Fact::Named(own))])));
+            let own = Fact::Named(vec![
+                ("id", Fact::Number(own)),
+                ("uuid", Fact::Text(instance_uuid(node))),
+                ("lsn", Fact::Number(position.0)),
+            ]);
+            facts.push(("replication", servers(alone, own)));
+        }
+        if let Some(address) = resp_address(node) {
+            facts.push(("resp", Fact::Text(address)));
         }
         let mut out = Vec::new();
         Fact::Named(facts).write(&mut out);
@@ -128,6 +149,17 @@ pub(crate) fn replicaset_uuid(node: &Node) -> String {
 fn member_uuid(cluster: &str, member: u64) -> String {
     let cluster = cluster.get(..24).unwrap_or_default();
     crate::session::uuid_of(&format!("{cluster:0<24}{:08x}", member as u32))
+}
+
+/// Whether a checkpoint is being made, and what is kept: the newest one, and the log behind it.
+fn kept(node: &Node) -> Fact {
+    let position = node.durability.reserved();
+    let is_made = node.durability.status().checkpoint_in_progress;
+    Fact::Named(vec![
+        ("checkpoint_is_in_progress", Fact::Switch(is_made)),
+        ("signature", Fact::Number(position.0)),
+        ("vclock", vclock(position)),
+    ])
 }
 
 fn vclock(position: Lsn) -> Fact {
@@ -170,6 +202,74 @@ fn synchro(cluster: &Replication) -> Fact {
         ("term", Fact::Number(cluster.view.term)),
     ];
     Fact::Named(vec![("quorum", Fact::Number(voters / 2 + 1)), ("queue", Fact::Named(queue))])
+}
+
+/// Without a cluster: the server that this one follows, this one, and those that follow it, numbered in this
+/// order.
+fn servers(of: Option<&Replication>, own: Fact) -> Fact {
+    let link = of.and_then(|it| it.link.as_ref());
+    let mut all: Vec<Fact> = link.map(followed).into_iter().collect();
+    all.push(own);
+    if let Some(it) = of {
+        let first = all.len() as u64 + 1;
+        let replicas = it.replicas.iter().zip(first..);
+        all.extend(replicas.map(|(one, id)| read_replica(it, one, id)));
+    }
+    Fact::Numbered((1..).zip(all).collect())
+}
+
+/// Where clients of Redis' protocol come, and read replicas with them.
+fn resp_address(node: &Node) -> Option<String> {
+    node.settings.resp().iter().find_map(|endpoint| match endpoint {
+        Endpoint::Tcp { host, port, .. } if host.contains(':') => Some(format!("[{host}]:{port}")),
+        Endpoint::Tcp { host, port, .. } => Some(format!("{host}:{port}")),
+        Endpoint::Unix(_) => None,
+    })
+}
+
+/// The server that a read replica follows. `lag` is how long ago the replica had all that the other
+/// one has told; it is left out while something is still to be applied.
+fn followed(link: &UpstreamView) -> Fact {
+    let status = match link.state {
+        LinkState::Connect => "disconnected",
+        LinkState::Connecting => "connecting",
+        LinkState::Sync => "sync",
+        LinkState::Connected => "follow",
+    };
+    let place = format!("{}:{}", link.primary.host, link.primary.port);
+    let mut upstream = vec![("status", Fact::text(status)), ("peer", Fact::Text(place.clone()))];
+    if let Some(heard) = link.heard {
+        upstream.push(("idle", Fact::Real(heard.as_secs_f64())));
+        if link.received == link.applied {
+            upstream.push(("lag", Fact::Real(heard.as_secs_f64())));
+        }
+    }
+    if let Some(error) = &link.error {
+        upstream.push(("message", Fact::text(error)));
+    }
+    Fact::Named(vec![
+        ("id", Fact::Number(1)),
+        ("name", Fact::Text(place)),
+        ("lsn", Fact::Number(link.received.0)),
+        ("upstream", Fact::Named(upstream)),
+    ])
+}
+
+/// A read replica of this server.
+fn read_replica(of: &Replication, it: &Replica, id: u64) -> Fact {
+    let has = it.has.unwrap_or_default();
+    let is_heard = it.silent.is_some_and(|silent| silent <= of.heard_within);
+    let status = if it.has.is_some() && is_heard { "follow" } else { "stopped" };
+    let mut downstream = vec![("status", Fact::text(status)), ("vclock", vclock(has))];
+    if let Some(silent) = it.silent {
+        downstream.push(("idle", Fact::Real(silent.as_secs_f64())));
+    }
+    Fact::Named(vec![
+        ("id", Fact::Number(id)),
+        ("name", Fact::Text(format!("{}:{}", it.place.host, it.place.port))),
+        ("lsn", Fact::Number(has.0)),
+        ("downstream", Fact::Named(downstream)),
+    ])
 }
 
 /// A member, as this node sees it: the one it follows is upstream, those that follow it downstream.

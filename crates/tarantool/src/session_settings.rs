@@ -1,9 +1,10 @@
 //! `_session_settings`: a space of each session, which can be read and updated.
 //!
-//! All settings are SQL's: each keeps its value, and `sql_full_metadata` and
-//! `sql_recursive_triggers` are obeyed.
-//! Tarantool's `error_marshaling_enabled` and `graceful_shutdown_required` are not here, because
-//! features of the protocol decide that.
+//! Most settings are SQL's: each keeps its value, and `sql_full_metadata` and
+//! `sql_recursive_triggers` are obeyed. `error_marshaling_enabled` is whether errors are values in
+//! answers; a client that knows them by its features (ID) need not set it.
+//! Tarantool's `graceful_shutdown_required` is not here, because a feature of the protocol decides
+//! that.
 //!
 //! Source: Tarantool's documentation, "System space `_session_settings`".
 
@@ -16,15 +17,18 @@ use ladon_space::{
     BoxError, ErrorCode, Field, FieldType, IndexDef, Space, SpaceDef, Statement, Written,
 };
 use ladon_system_spaces as system;
+use std::sync::atomic::Ordering::Relaxed;
 
 const NAME: &str = "_session_settings";
 const OWNER: u32 = 1;
 const FULL_METADATA: &str = "sql_full_metadata";
 const RECURSIVE_TRIGGERS: &str = "sql_recursive_triggers";
 const ENGINE_SETTING: &str = "sql_default_engine";
+const ERROR_MARSHALING: &str = "error_marshaling_enabled";
 
 /// The settings that are true or false, by name, with their values in 2.11.
-const SWITCHES: [(&str, bool); 8] = [
+const SWITCHES: [(&str, bool); 9] = [
+    (ERROR_MARSHALING, false),
     ("sql_full_column_names", false),
     (FULL_METADATA, false),
     ("sql_parser_debug", false),
@@ -66,17 +70,22 @@ fn defaults() -> Result<Space, BoxError> {
     space.create_index(index)?;
     let mut tuple = Vec::new();
     for (name, value) in SWITCHES {
-        tuple.clear();
-        write::array(&mut tuple, 2);
-        write::str(&mut tuple, name.as_bytes());
-        write::bool(&mut tuple, value);
-        space.insert(&tuple)?;
+        space.insert(&switch(name, value))?;
     }
     tuple.clear();
     write::array(&mut tuple, 2);
     [ENGINE_SETTING, "memtx"].into_iter().for_each(|text| write::str(&mut tuple, text.as_bytes()));
     space.insert(&tuple)?;
     Ok(space)
+}
+
+/// A setting that is true or false, as a tuple.
+fn switch(name: &str, value: bool) -> Vec<u8> {
+    let mut tuple = Vec::new();
+    write::array(&mut tuple, 2);
+    write::str(&mut tuple, name.as_bytes());
+    write::bool(&mut tuple, value);
+    tuple
 }
 
 impl Session {
@@ -106,8 +115,13 @@ impl Running<'_, '_> {
         if self.session.settings.is_none() {
             self.session.settings = Some(Box::new(defaults()?));
         }
+        // A program may have changed it.
+        let marshals = self.session.info().marshals_errors.load(Relaxed);
         match &mut self.session.settings {
-            Some(settings) => Ok(settings),
+            Some(settings) => {
+                settings.replace(&switch(ERROR_MARSHALING, marshals))?;
+                Ok(settings)
+            }
             None => unreachable!("they were just made"),
         }
     }
@@ -138,7 +152,10 @@ impl Running<'_, '_> {
         if checked.is_err() {
             settings.undo(&written);
         }
-        checked.map(|()| written)
+        checked?;
+        let marshals = self.session.is_on(ERROR_MARSHALING) == Some(true);
+        self.session.info().marshals_errors.store(marshals, Relaxed);
+        Ok(written)
     }
 }
 

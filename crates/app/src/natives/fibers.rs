@@ -8,6 +8,7 @@ use ladon_fibers::Woken;
 use ladon_kernel::program::Kind;
 use mlua::ffi::*;
 use std::ffi::c_int;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) const NATIVES: &[Native] = &[
     (c"spawn", spawn),
@@ -19,6 +20,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"user", user),
     (c"set_user", set_user),
     (c"client", client),
+    (c"marshals", marshals),
     (c"push", push),
     (c"want", want),
 ];
@@ -173,6 +175,32 @@ unsafe extern "C-unwind" fn client(state: State) -> c_int {
         lua_pushnumber(state, f64::from(client.info.fd));
         lua_pushnumber(state, client.sync as f64);
         5
+    }
+}
+
+/// `marshals([boolean]) -> boolean`: whether errors are errors in what the fiber's session gets, not
+/// texts; changes it if told to.
+unsafe extern "C-unwind" fn marshals(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let context = Context::of(state);
+        let wanted = (lua_gettop(state) > 0).then(|| lua_toboolean(state, 1) != 0);
+        let current = context.scheduler.current();
+        let clients = context.clients.borrow();
+        let is_on = match clients.get(&current) {
+            Some(client) => {
+                if let Some(wanted) = wanted {
+                    client.info.marshals_errors.store(wanted, Relaxed);
+                }
+                client.info.marshals_errors.load(Relaxed)
+            }
+            None => {
+                context.marshals_errors.set(wanted.unwrap_or(context.marshals_errors.get()));
+                context.marshals_errors.get()
+            }
+        };
+        lua_pushboolean(state, c_int::from(is_on));
+        1
     }
 }
 

@@ -92,6 +92,8 @@ pub struct ClientInfo {
     /// It is that of a server that follows this one.
     pub is_replica: AtomicBool,
     pub no_touch: AtomicBool,
+    /// Errors that functions return come as errors, not as texts (Tarantool's clients).
+    pub marshals_errors: AtomicBool,
     /// Memory besides its buffers: its names, watched keys, a request that waits for a job, the
     /// parser's state.
     pub held_bytes: AtomicUsize,

@@ -1,6 +1,6 @@
 //! The process that a program runs in: its server, its log, its end.
 
-use super::options::{Wanted, in_folder, translate};
+use super::options::{Wanted, in_folder, refused, translate};
 use crate::systemd::Systemd;
 use crate::terminal::{Line, Terminal};
 use crate::{allocator, cli, logging, panics, serve, signals};
@@ -8,15 +8,21 @@ use clap::ArgMatches;
 use ladon_app::{Data, Host, Inbox, LogRecord, Setting};
 use ladon_kernel::durability::{CheckpointError, Shutdown};
 use ladon_kernel::node::Node;
+use ladon_kernel::place::Place;
 use ladon_kernel::program::Program;
+use ladon_kernel::upstream::LinkState;
 use ladon_server::{Lifecycle, ProgramData, Reload, StopSignal};
 use ladon_settings::{Origin, Settings};
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a new read replica waits for the server that it follows, unless `box.cfg` says it.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The server's thread, and how it ended.
 type ServerThread = JoinHandle<Result<(), String>>;
@@ -25,6 +31,17 @@ type ServerThread = JoinHandle<Result<(), String>>;
 pub(super) struct ProgramServer {
     stop: Arc<StopSignal>,
     thread: Arc<Mutex<Option<ServerThread>>>,
+    exchanged: Arc<Exchanged>,
+}
+
+/// What becomes of a server whose data is exchanged for another one's, as that of a new read replica is.
+/// A program goes on with what it has found, so this may happen before it has begun alone.
+#[derive(Default)]
+struct Exchanged {
+    /// The program has its data.
+    has_begun: AtomicBool,
+    /// The data was exchanged after that.
+    is_late: AtomicBool,
 }
 
 impl ProgramServer {
@@ -40,6 +57,12 @@ impl ProgramServer {
     pub(super) fn stop(&self) -> Result<(), String> {
         self.stop.request(Shutdown::default());
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if self.exchanged.is_late.load(Relaxed) {
+            return Err(
+                "all data of the server that is followed came anew: the program has to start again"
+                    .to_owned(),
+            );
+        }
         match thread.map(JoinHandle::join) {
             Some(Ok(ended)) => ended,
             Some(Err(_)) => Err("the server's thread failed".to_owned()),
@@ -56,6 +79,7 @@ pub(super) struct ProgramHost {
     stop: Arc<StopSignal>,
     thread: Arc<Mutex<Option<ServerThread>>>,
     node: Option<Arc<Node>>,
+    exchanged: Arc<Exchanged>,
     /// Checkpoints that were made when one was begun.
     made: u64,
     terminal: Arc<ProgramTerminal>,
@@ -64,13 +88,19 @@ pub(super) struct ProgramHost {
 impl ProgramHost {
     pub(super) fn new(matches: ArgMatches, inbox: Arc<Inbox>) -> (ProgramHost, ProgramServer) {
         let (stop, thread) = (Arc::new(StopSignal::default()), Arc::default());
-        let server = ProgramServer { stop: Arc::clone(&stop), thread: Arc::clone(&thread) };
+        let exchanged = Arc::<Exchanged>::default();
+        let server = ProgramServer {
+            stop: Arc::clone(&stop),
+            thread: Arc::clone(&thread),
+            exchanged: Arc::clone(&exchanged),
+        };
         (
             ProgramHost {
                 matches,
                 inbox,
                 stop,
                 thread,
+                exchanged,
                 node: None,
                 made: 0,
                 terminal: Arc::default(),
@@ -85,7 +115,18 @@ impl ProgramHost {
             std::env::set_current_dir(folder)
                 .map_err(|error| format!("cannot work in {}: {error}", folder.display()))?;
         }
+        for folder in &wanted.folders {
+            std::fs::read_dir(folder)
+                .map_err(|error| format!("cannot use the folder {}: {error}", folder.display()))?;
+        }
+        if let Some(place) = wanted.follows.take() {
+            wanted.settings.push(("replicaof".to_owned(), place));
+        }
         let settings = Arc::new(self.settings(&mut wanted)?);
+        let had_data = has_data(&settings);
+        if settings.read_only() && settings.replicaof().is_empty() && !had_data {
+            return Err("Trying to bootstrap a local read-only instance as master".to_owned());
+        }
         if let Some(file) = &wanted.pid_file {
             std::fs::write(file, std::process::id().to_string())
                 .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
@@ -97,9 +138,17 @@ impl ProgramHost {
         panics::abort_from_now_on();
         serve::make_room_for_clients(&settings);
         let (ready, is_ready) = channel();
-        let supervisor = Supervisor { ready, program: Arc::clone(&self.inbox) as Arc<dyn Program> };
+        let supervisor = Supervisor {
+            ready,
+            program: Arc::clone(&self.inbox) as Arc<dyn Program>,
+            exchanged: Arc::clone(&self.exchanged),
+            stop: Arc::clone(&self.stop),
+        };
         self.spawn(settings, supervisor)?;
         let node = self.await_ready(&is_ready)?;
+        let timeout = wanted.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+        let node = self.await_copy(node, &is_ready, had_data, timeout)?;
+        self.exchanged.has_begun.store(true, Relaxed);
         self.node = Some(Arc::clone(&node));
         let log = Arc::clone(&node.log);
         self.inbox.set_on_long(move || log.write_soon());
@@ -163,8 +212,68 @@ impl ProgramHost {
         }
     }
 
+    /// The node of a read replica, once it has all data of the server that it follows. One that had data
+    /// before goes on with it after the timeout.
+    fn await_copy(
+        &self,
+        mut node: Arc<Node>,
+        is_ready: &Receiver<Arc<Node>>,
+        had_data: bool,
+        timeout: Duration,
+    ) -> Result<Arc<Node>, String> {
+        const LOOK_EVERY: Duration = Duration::from_millis(10);
+        let since = Instant::now();
+        loop {
+            let link = node.upstream.as_ref().and_then(|upstream| upstream.view());
+            let Some(link) = link else { return Ok(node) };
+            if link.state == LinkState::Connected {
+                return Ok(node);
+            }
+            // A first sync takes as long as it takes.
+            if since.elapsed() > timeout && link.state != LinkState::Sync {
+                let Place { host, port } = &link.primary;
+                let why = link.error.as_deref().unwrap_or("it does not answer");
+                if had_data {
+                    tracing::warn!("{host}:{port} is not followed yet: {why}");
+                    return Ok(node);
+                }
+                return Err(refused("replication", &format!("cannot follow {host}:{port}: {why}")));
+            }
+            match is_ready.recv_timeout(LOOK_EVERY) {
+                Ok(next) => node = next,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.await_ready(is_ready),
+            }
+        }
+    }
+
+    /// Follows nobody any more, or whom it follows. The program goes on with the data that it has, so it
+    /// cannot follow another server.
+    fn follow(node: &Node, place: &str) -> Result<(), String> {
+        let upstream = node.upstream.as_ref();
+        let link = upstream.and_then(|upstream| upstream.view());
+        let followed = link.map(|link| format!("{} {}", link.primary.host, link.primary.port));
+        match (place, followed) {
+            (place, Some(followed)) if place == followed => Ok(()),
+            ("", None) => Ok(()),
+            ("", Some(_)) => upstream.map_or(Ok(()), |upstream| upstream.follow(None)),
+            _ => Err(refused(
+                "replication",
+                "a server is followed from the first box.cfg on, or not at all",
+            )),
+        }
+    }
+
     /// A later `box.cfg`.
     fn change(&self, node: &Node, wanted: &Wanted) -> Result<(), String> {
+        if let Some(place) = &wanted.follows {
+            ProgramHost::follow(node, place)?;
+        }
+        let writes = wanted.settings.iter().any(|(name, to)| name == "read-only" && to == "no");
+        if writes && node.upstream.as_ref().is_some_and(|upstream| upstream.view().is_some()) {
+            let why = "it follows another server; replication = {} makes it one that takes writes";
+            return Err(refused("read_only", why));
+        }
         if wanted.work_dir.is_some() || wanted.pid_file.is_some() {
             return Err("Can't set option 'work_dir' or 'pid_file' dynamically".to_owned());
         }
@@ -180,6 +289,11 @@ impl ProgramHost {
         }
         Ok(())
     }
+}
+
+/// Whether there may be data of a run before.
+fn has_data(settings: &Settings) -> bool {
+    std::fs::read_dir(settings.data()).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// The terminal, once it is asked for; lines of the standard input where that is none.
@@ -308,11 +422,19 @@ fn log_line(level: u8, text: &str) {
 struct Supervisor {
     ready: Sender<Arc<Node>>,
     program: Arc<dyn Program>,
+    exchanged: Arc<Exchanged>,
+    stop: Arc<StopSignal>,
 }
 
 impl Lifecycle for Supervisor {
     fn ready(&self, node: &Arc<Node>) {
         Systemd.ready(node);
+        if self.exchanged.has_begun.load(Relaxed) {
+            tracing::error!("the data was exchanged: the program cannot go on with it");
+            self.exchanged.is_late.store(true, Relaxed);
+            self.stop.request(Shutdown::default());
+            self.program.wake();
+        }
         // The program waits for it.
         let _ = self.ready.send(Arc::clone(node));
     }

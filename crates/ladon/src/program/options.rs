@@ -3,6 +3,7 @@
 
 use ladon_app::Setting;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The folder, in Tarantool's own, that has the log and the checkpoints.
 const FOLDER: &str = "ladon";
@@ -52,8 +53,14 @@ pub(super) struct Wanted {
     pub(super) settings: Vec<(String, String)>,
     /// The folder that the program works in.
     pub(super) work_dir: Option<PathBuf>,
+    /// Folders that have to be there.
+    pub(super) folders: Vec<PathBuf>,
     /// The file that gets the process' number.
     pub(super) pid_file: Option<PathBuf>,
+    /// The server to follow, as `HOST PORT`; empty for none.
+    pub(super) follows: Option<String>,
+    /// How long the first `box.cfg` waits for what it follows.
+    pub(super) connect_timeout: Option<Duration>,
     /// Options that mean nothing here.
     pub(super) without_meaning: Vec<String>,
 }
@@ -72,18 +79,24 @@ pub(super) fn translate(options: &[(String, Setting)]) -> Result<Wanted, String>
         match name.as_str() {
             "listen" => set(&mut wanted, "iproto", address(value)),
             "work_dir" => wanted.work_dir = Some(text(value).into()),
-            "memtx_dir" | "wal_dir" => folder = Some(text(value)),
+            "memtx_dir" | "wal_dir" => {
+                let text = text(value);
+                wanted.folders.push(text.clone().into());
+                folder = Some(text);
+            }
             "vinyl_dir" => {}
             "pid_file" => wanted.pid_file = Some(text(value).into()),
             "wal_mode" => set(&mut wanted, "gate", gate(value)?.to_owned()),
             "memtx_memory" => set(&mut wanted, "maxmemory", whole(value)),
-            "checkpoint_interval" => set(&mut wanted, "checkpoint-interval", whole(value)),
+            "checkpoint_interval" => set(&mut wanted, "checkpoint-interval", interval(value)),
             "log" => set(&mut wanted, "logfile", log_file(value)?),
             "log_level" => set(&mut wanted, "loglevel", log_level(value)?.to_owned()),
             "background" if *value == Setting::Switch(true) => {
                 return Err(refused(name, "a supervisor (systemd) runs it in the background"));
             }
             "background" => {}
+            "replication" => wanted.follows = Some(text(value)),
+            "replication_connect_timeout" => wanted.connect_timeout = seconds(value),
             "read_only" => {
                 let is_on = *value == Setting::Switch(true);
                 set(&mut wanted, "read-only", if is_on { "yes" } else { "no" }.to_owned());
@@ -111,7 +124,7 @@ fn is_of_others(name: &str) -> bool {
     ["vinyl_", "replication_", "election_"].iter().any(|of| name.starts_with(of))
 }
 
-fn refused(name: &str, why: &str) -> String {
+pub(super) fn refused(name: &str, why: &str) -> String {
     format!("Incorrect value for option '{name}': {why}")
 }
 
@@ -128,6 +141,21 @@ fn text(value: &Setting) -> String {
 fn whole(value: &Setting) -> String {
     match value {
         Setting::Number(number) => format!("{:.0}", number.trunc()),
+        value => text(value),
+    }
+}
+
+fn seconds(value: &Setting) -> Option<Duration> {
+    match value {
+        Setting::Number(number) => Duration::try_from_secs_f64(*number).ok(),
+        Setting::Text(_) | Setting::Switch(_) => None,
+    }
+}
+
+/// Seconds; none at all for less than 0.
+fn interval(value: &Setting) -> String {
+    match value {
+        Setting::Number(number) => format!("{:.0}", number.max(0.0).trunc()),
         value => text(value),
     }
 }
@@ -165,7 +193,11 @@ fn log_file(value: &Setting) -> Result<String, String> {
 }
 
 fn log_level(value: &Setting) -> Result<&'static str, String> {
-    Ok(match text(value).as_str() {
+    let text = match value {
+        Setting::Number(number) => format!("{:.0}", number.trunc().clamp(0.0, 7.0)),
+        value => text(value),
+    };
+    Ok(match text.as_str() {
         "0" | "1" | "2" | "3" | "4" | "fatal" | "syserror" | "error" | "crit" | "warn" => "warning",
         "5" | "info" => "notice",
         "6" | "verbose" => "verbose",
@@ -217,6 +249,14 @@ mod tests {
             assert!(refused.contains(name), "{refused}");
         }
         assert_eq!(settings(&[("background", Setting::Switch(false))]), Ok(vec![]));
+        let followed = Setting::Text("127.0.0.1 6379".into());
+        let options = [
+            ("replication".to_owned(), followed),
+            ("replication_connect_timeout".to_owned(), Setting::Number(0.5)),
+        ];
+        let wanted = translate(&options).expect("options");
+        assert_eq!(wanted.follows.as_deref(), Some("127.0.0.1 6379"));
+        assert_eq!(wanted.connect_timeout, Some(Duration::from_millis(500)));
         for (given, set) in [(true, "yes"), (false, "no")] {
             let wanted = settings(&[("read_only", Setting::Switch(given))]);
             assert_eq!(wanted, Ok(vec![("read-only".into(), set.into())]));

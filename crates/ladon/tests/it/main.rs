@@ -21,6 +21,7 @@ mod dump_by_sync;
 mod example_shop;
 mod field_events;
 mod files_in_and_out;
+mod followed_programs;
 mod functions;
 mod http;
 mod idempotence;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const LADON: &str = env!("CARGO_BIN_EXE_ladon");
 
-fn program(name: &str) -> PathBuf {
+pub fn program(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/program").join(name)
 }
 
@@ -167,6 +167,16 @@ fn prepared_statements_are_those_of_tarantool() {
 #[test]
 fn a_client_does_not_become_another_user() {
     check_own_transcript("become");
+}
+
+#[test]
+fn options_of_box_cfg_are_those_of_tarantool() {
+    check_transcript("configuration");
+}
+
+#[test]
+fn errors_as_values_are_those_of_tarantool() {
+    check_transcript("marshaling");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! MessagePack to Lua values.
 
-use super::encode::{DATETIME, DECIMAL, INTERVAL, UUID};
+use super::encode::{DATETIME, DECIMAL, ERROR, INTERVAL, UUID};
 use crate::cdata::{push_i64, push_null, push_u64};
 use crate::datetime::{push_datetime_payload, push_interval_payload};
 use crate::decimal::push_decimal_payload;
@@ -112,15 +112,26 @@ impl Decoder<'_> {
                 (DECIMAL, _) if push_decimal_payload(state, payload) => {}
                 (DATETIME, _) if push_datetime_payload(state, payload) => {}
                 (INTERVAL, _) if push_interval_payload(state, payload) => {}
+                (ERROR, _) => self.error(payload, kind),
                 (DECIMAL | UUID | DATETIME | INTERVAL, _) => {
                     raise(state, b"msgpack.decode: invalid MsgPack")
                 }
-                _ => never(luaL_error(
-                    state,
-                    c"msgpack.decode: Unsuported MsgPack extension type: %d".as_ptr(),
-                    c_int::from(kind),
-                )),
+                _ => unsupported(state, kind),
             }
+        }
+    }
+
+    /// An error, where there is a box that knows them.
+    unsafe fn error(&self, payload: &[u8], kind: i8) {
+        let state = self.state;
+        // SAFETY: As for `stack`.
+        unsafe {
+            lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.error_of".as_ptr());
+            if lua_type(state, -1) != LUA_TFUNCTION {
+                unsupported(state, kind);
+            }
+            push_bytes(state, payload);
+            lua_call(state, 1, 1);
         }
     }
 
@@ -157,5 +168,16 @@ impl Decoder<'_> {
             }
             self.finish(c"map");
         }
+    }
+}
+
+unsafe fn unsupported(state: State, kind: i8) -> ! {
+    // SAFETY: As for `stack`.
+    unsafe {
+        never(luaL_error(
+            state,
+            c"msgpack.decode: Unsuported MsgPack extension type: %d".as_ptr(),
+            c_int::from(kind),
+        ))
     }
 }

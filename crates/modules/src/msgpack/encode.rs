@@ -6,7 +6,7 @@ use crate::datetime::{
 };
 use crate::decimal::{PAYLOAD_BYTES_MAX, decimal_to_payload};
 use crate::serializer::{DEPTH_MAX, Field, Looker, own_options};
-use crate::stack::{State, own, push_bytes, raise};
+use crate::stack::{State, bytes, own, push_bytes, raise};
 use crate::uuid::uuid_to_bytes;
 use ladon_msgpack::write;
 use mlua::ffi::*;
@@ -19,6 +19,7 @@ const BYTES_MAX: usize = 1 << 31;
 /// The types of extensions.
 pub(super) const DECIMAL: i8 = 1;
 pub(super) const UUID: i8 = 2;
+pub(super) const ERROR: i8 = 3;
 pub(super) const DATETIME: i8 = 4;
 pub(super) const INTERVAL: i8 = 6;
 
@@ -72,6 +73,9 @@ impl Encoder<'_> {
                 }
                 _ => {}
             }
+            if self.extension(index) {
+                return;
+            }
             match self.looker.look(index) {
                 Field::Nil => write::nil(self.out()),
                 Field::Bool(value) => write::bool(self.out(), value),
@@ -113,6 +117,32 @@ impl Encoder<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Writes a cdata that a box shows as an extension (`ladon.extension`, which answers payload and
+    /// number, or nothing). Whether it is one.
+    unsafe fn extension(&mut self, index: c_int) -> bool {
+        let state = self.looker.state;
+        // SAFETY: As for `stack`; the texts are at the top while they are written.
+        unsafe {
+            let is_off = !self.looker.options.encode_error_as_ext;
+            if is_off || lua_type(state, index) != cdata::LUA_TCDATA {
+                return false;
+            }
+            lua_getfield(state, LUA_REGISTRYINDEX, c"ladon.extension".as_ptr());
+            if lua_type(state, -1) != LUA_TFUNCTION {
+                lua_settop(state, index);
+                return false;
+            }
+            lua_pushvalue(state, index);
+            lua_call(state, 1, 2);
+            let kind = lua_tonumber(state, -1) as i8;
+            if kind != 0 {
+                write::ext(self.out(), kind, bytes(state, -2).unwrap_or_default());
+            }
+            lua_settop(state, index);
+            kind != 0
         }
     }
 
