@@ -249,7 +249,9 @@ mod tests {
     fn reads() -> (LeaderReads, Arc<AtomicUsize>) {
         let wakes = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&wakes);
-        let wake = move || drop(counted.fetch_add(1, SeqCst));
+        let wake = move || {
+            counted.fetch_add(1, SeqCst);
+        };
         (LeaderReads::new(Arc::new([ThreadHandle::new(wake)])), wakes)
     }
 

@@ -253,12 +253,12 @@ impl Joint {
             Ran::Alike => end(&mut ctx),
             _ => ctx.commit(),
         };
-        let gate = ctx.session.gate;
+        let at = (ctx.session.gate, ctx.local.leader_read);
         ctx.local.rng = own_rng;
         if !ctx.local.monitored.is_empty() {
             monitored::show(node, ctx.local, depends);
         }
-        (ran, admission::depends_after(node, gate, flags, depends))
+        (ran, admission::depends_after(node, at, flags, depends))
     }
 }
 
