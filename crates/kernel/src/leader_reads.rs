@@ -219,7 +219,7 @@ impl LeaderReads {
     }
 
     /// The leader does not know the question.
-    pub fn is_unknown(&self, round: u64) {
+    pub fn note_unknown(&self, round: u64) {
         self.unknown.fetch_max(round, SeqCst);
         self.wake();
     }
@@ -269,7 +269,7 @@ mod tests {
         reads.grant(1);
         assert_eq!(wakes.load(SeqCst), 1, "nobody said that he waits");
         assert_eq!(reads.begin_round(), Some(2));
-        reads.is_unknown(2);
+        reads.note_unknown(2);
         assert_eq!(reads.state(late), TicketState::Unknown);
     }
 

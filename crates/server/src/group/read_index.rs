@@ -145,7 +145,7 @@ impl<RT: AsyncRuntime> ReadIndex<RT> {
                         Some((it.epoch, position))
                     }
                     Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                        shared.leader_reads.is_unknown(number);
+                        shared.leader_reads.note_unknown(number);
                         *round = None;
                         None
                     }

@@ -167,10 +167,8 @@ where
         let may_have_promised = state.vote().is_some() && planted != Planted::LeaseForgotten;
         let failover = Duration::from_millis(shared.settings.failover_timeout());
         let wake = Arc::new(Notify::new());
-        let notify = {
-            let wake = Arc::clone(&wake);
-            Arc::new(move || wake.notify_one())
-        };
+        let woken = Arc::clone(&wake);
+        let notify = Arc::new(move || woken.notify_one());
         log.belongs_to_group(notify.clone());
         let writers = Arc::clone(&standing) as Arc<dyn Writers>;
         let clock = Arc::clone(&shared.clock);
