@@ -177,9 +177,9 @@ suites of the first four beside a real `tarantool`: go-tarantool 3.0.2 (the suit
 tarantool-python 1.3.0, asynctnt 2.4.0,
 tarantool-driver 3.1.0 for Node, and for Java connector 1.9.4 and cartridge-driver 0.13.0. The suites' programs
 run by `ladon tarantool`, as they are. Of the tests that run, these pass: go-tarantool 266 of 273 (its types 488 of 488, its
-pool 98 of 100), 2.3.2 195 of 201, 1.12.2 152 of 158, tarantool-python 199 of 205, asynctnt 220 of 247, tarantool-driver all
-that pass with Tarantool 2.6. The others want `datetime` in Lua, errors as values (the extension 3), or a server without the
-features of 3.x. The pools of go-tarantool and tarantool-python ask `box.info` which members are writable: the leader, or a
+pool 98 of 100), 2.3.2 195 of 201, 1.12.2 152 of 158, tarantool-python 213 of 215, asynctnt 236 of 260, tarantool-driver all
+that pass with Tarantool 2.6. The others fail with 2.6 as well, want a server without the features of 3.x or one that
+listens before it has its data, or replace `box.info`. The pools of go-tarantool and tarantool-python ask `box.info` which members are writable: the leader, or a
 server of its own.
 ";
 
