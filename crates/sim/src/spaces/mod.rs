@@ -12,6 +12,7 @@ mod client;
 mod contents;
 mod definition;
 mod journal;
+mod procedure;
 mod request;
 mod setup;
 mod transaction;

@@ -1,6 +1,7 @@
 //! Requests outside of transactions.
 
-use super::{Journal, Reply};
+use super::call::call;
+use super::{Journal, Operation, Reply};
 use crate::spaces::contents::{Change, PLAIN, State, code, run};
 use crate::spaces::definition::Definition;
 use crate::spaces::request::{Call, Request, Statement};
@@ -90,8 +91,9 @@ fn run_sql(state: &mut State, space: usize, statement: &Statement) -> Reply {
 }
 
 /// What a request outside of transactions shows of these contents, if it shows something.
-pub(super) fn shown_alone(request: &Request, state: &State) -> Option<Reply> {
-    Some(match request {
+pub(super) fn shown_alone(operation: &Operation, state: &State) -> Option<Reply> {
+    Some(match &operation.request {
+        Request::Call(procedure) => call(state, operation.who, procedure, None).0,
         Request::Select(space, selection) => Reply::of_rows(state.tables[*space].select(selection)),
         Request::Count(space) => Reply::Count(state.tables[*space].rows.len() as u64),
         Request::Write(space, statement) if statement.sql_rows > 0 => {

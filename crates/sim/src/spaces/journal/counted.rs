@@ -21,6 +21,10 @@ pub(crate) struct Counted {
     pub(crate) granted: u64,
     pub(crate) sql: u64,
     pub(crate) sql_slices: u64,
+    pub(crate) calls: u64,
+    pub(crate) calls_failed: u64,
+    pub(crate) calls_left: u64,
+    pub(crate) calls_of_two_spaces: u64,
 }
 
 impl Counted {
@@ -43,5 +47,9 @@ impl Counted {
         report.rights_changed += self.granted;
         report.sql_statements += self.sql;
         report.sql_slices += self.sql_slices;
+        report.calls += self.calls;
+        report.calls_failed += self.calls_failed;
+        report.calls_left += self.calls_left;
+        report.calls_of_two_spaces += self.calls_of_two_spaces;
     }
 }

@@ -33,8 +33,7 @@ impl Journal {
             let Some(ran) = &operation.ran else { return false };
             if let Some(met) = ran.met {
                 // What a definition does not fit may have been there all the time.
-                let is_met_here =
-                    || shown_alone(&operation.request, found) == Some(ran.made.clone());
+                let is_met_here = || shown_alone(operation, found) == Some(ran.made.clone());
                 return met <= kept || is_met_here();
             }
             ran.position <= kept
@@ -42,8 +41,7 @@ impl Journal {
                 || operation.had_rights(ran, found)
                     && (ran.is_in_transaction
                         || ran.made == Reply::Error(code::ACCESS_DENIED)
-                        || shown_alone(&operation.request, found)
-                            .is_none_or(|reply| reply == ran.made))
+                        || shown_alone(operation, found).is_none_or(|reply| reply == ran.made))
         });
         let transactions = self.ended.iter().chain(self.open.values());
         alone && transactions.into_iter().all(|it| it.holds(kept, found, &self.operations))

@@ -14,6 +14,7 @@
 //! oracle has what was found, and whatever a client was firmly shown must be true without the rest.
 
 mod alone;
+mod call;
 mod counted;
 mod crash;
 mod operation;
@@ -112,7 +113,7 @@ impl Journal {
         let position = self.position();
         let made = made.map(|made| made.ordered(&request));
         let is_in_transaction = self.open.contains_key(&key);
-        let is_refused = made.as_ref().is_some_and(|made| self.is_refused(&request, made));
+        let mut is_refused = made.as_ref().is_some_and(|made| self.is_refused(&request, made));
         let expected = match &request {
             _ if is_refused => {
                 if request == Request::Commit {
@@ -125,6 +126,10 @@ impl Journal {
             Request::Rollback => {
                 self.ended.extend(self.open.remove(&key));
                 Some(Expected::This(Reply::Done))
+            }
+            // It would be a part of the transaction.
+            Request::Call(_) if is_in_transaction => {
+                Some(Expected::This(Reply::Error(code::UNSUPPORTED)))
             }
             _ if is_in_transaction => {
                 Some(Expected::This(self.in_transaction(key, at, made.as_ref(), when)?))
@@ -145,6 +150,11 @@ impl Journal {
             }
             Request::Write(space, statement) => {
                 Some(Expected::This(self.write_outside(*space, statement)))
+            }
+            Request::Call(procedure) => {
+                let (reply, refused) = self.call(who, procedure, made.as_ref());
+                is_refused = refused;
+                Some(Expected::This(reply))
             }
         };
         let made = match (expected, made) {
@@ -215,7 +225,7 @@ impl Journal {
                 }
             }
             // It waits for a commit or a definition.
-            (Request::Write(..), None) => {
+            (Request::Write(..) | Request::Call(_), None) => {
                 self.counted.waits_for_commits += 1;
                 Ok(())
             }
@@ -230,6 +240,9 @@ impl Journal {
         request.stream == earlier.stream
             && match earlier.request {
                 _ if request.stream != 0 => true,
+                // Functions keep no order with anything.
+                Request::Call(_) => false,
+                _ if matches!(request.request, Request::Call(_)) => false,
                 Request::Define(Definition::Truncate(_)) => true,
                 // What takes long, and has begun, is overtaken by requests on data.
                 Request::Define(_) => {

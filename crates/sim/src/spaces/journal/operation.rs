@@ -87,6 +87,7 @@ fn show_request(request: &Request) -> String {
             let by = if it.by_group { format!("group {}", it.row.group) } else { String::new() };
             format!("Delete {space} {:?} {by}", it.id)
         }
+        Request::Call(procedure) => format!("Call {}", procedure.show()),
         other => crate::history::shortened(format!("{other:?}").as_bytes()),
     }
 }
