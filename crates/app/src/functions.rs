@@ -23,7 +23,7 @@ use std::time::Duration;
 const INSTRUCTIONS_MAX: c_int = 1_000_000;
 const INSTRUCTIONS_A_LOOK: c_int = 1_000;
 /// Time of the processor that a call may take: many times what its instructions do.
-const PROCESSOR_MAX: Duration = Duration::from_millis(500);
+const PROCESSOR_MAX: Duration = Duration::from_millis(100);
 /// Bytes that a machine may have.
 const MEMORY_BYTES_MAX: usize = 64 << 20;
 /// Functions that a machine knows. It is made anew for more.

@@ -421,51 +421,14 @@ fn parse_words(words: &str) -> Option<Call> {
 /// Makes recovery err as a canary has it.
 fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
     let keys: &[&[u8]] = match canary {
-        Canary::None
-        | Canary::EarlyReply
-        | Canary::EvictionUnlogged
-        | Canary::EarlyHandOver
-        | Canary::StaleStore
-        | Canary::StarvedConnections
-        | Canary::NewerFirst
-        | Canary::BoundIgnored
-        | Canary::PublisherForgotten
-        | Canary::LatePublication
-        | Canary::SkippedWakeUp
-        | Canary::ReadsOn
-        | Canary::EarlyWait
-        | Canary::UnaskedWait
-        | Canary::UnsyncedEverysec
-        | Canary::EarlyMessage
-        | Canary::MessageOvertakes
-        | Canary::LateSubscription
-        | Canary::ForgetfulUndo
-        | Canary::HalfScript
-        | Canary::UnwokenReader
-        | Canary::EarlyLoad
-        | Canary::SkippedRead
-        | Canary::SplitCommit
-        | Canary::UnpublishedSpare
-        | Canary::EarlyPacket
-        | Canary::OvertakenStream
-        | Canary::MissedWrites
-        | Canary::UncheckedWrites
-        | Canary::TuplesLost
-        | Canary::UncheckedKeys
-        | Canary::UncheckedRights
-        | Canary::HalfStatement
-        | Canary::LostRow
-        | Canary::LostRevoke
-        | Canary::HalfCall
-        | Canary::KeptCall
-        | Canary::KeptTry
-        | Canary::EarlyCall => return,
         Canary::IndexForgotten => return spaces::forget_indexes(keyspace),
         Canary::DeliveredTwice => &[b"x0", b"x1"],
         Canary::SentForgotten => &[b"y0", b"y1"],
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
         Canary::SortCutShort => &[b"o0", b"o1"],
+        // They are no errors of recovery.
+        _ => return,
     };
     let mut scratch = Scratch::default();
     let mut tx = keyspace.begin(Locks::All, &mut scratch, now_ms);

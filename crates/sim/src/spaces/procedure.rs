@@ -57,12 +57,12 @@ impl Act {
         loop {
             match Request::on_data(random, value, habits) {
                 Request::Write(space, statement) => return Act::Write(space, statement),
-                Request::Select(space, mut selection) => {
-                    // All of a HASH index come in no order that is known.
-                    if space != HASHED || selection.key != Key::None {
-                        selection.limit = selection.limit.min(SHOWN_MAX);
-                        return Act::Select(space, selection);
-                    }
+                // All of a HASH index come in no order that is known.
+                Request::Select(space, mut selection)
+                    if space != HASHED || selection.key != Key::None =>
+                {
+                    selection.limit = selection.limit.min(SHOWN_MAX);
+                    return Act::Select(space, selection);
                 }
                 _ => {}
             }

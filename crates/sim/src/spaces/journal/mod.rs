@@ -157,7 +157,26 @@ impl Journal {
                 Some(Expected::This(reply))
             }
         };
-        let made = match (expected, made) {
+        let made = self.as_expected(at, expected, made)?;
+        self.counted.denied += u64::from(made == Reply::Error(code::ACCESS_DENIED));
+        let changed = (self.position() > position).then(|| self.position());
+        let met = self.met.take();
+        let ran = Ran { made, position, changed, is_in_transaction, is_refused, met };
+        self.operations[at].ran = Some(ran);
+        Ok(())
+    }
+
+    /// The reply that an operation has, if it is the expected one.
+    ///
+    /// # Errors
+    /// It is not.
+    fn as_expected(
+        &mut self,
+        at: usize,
+        expected: Option<Expected>,
+        made: Option<Reply>,
+    ) -> Result<Reply, String> {
+        Ok(match (expected, made) {
             (None, Some(made)) => made,
             (Some(Expected::DoneOrConflict), Some(made)) => made,
             (Some(Expected::This(expected)), Some(made)) if expected == made => made,
@@ -175,13 +194,7 @@ impl Journal {
             (None | Some(Expected::DoneOrConflict), None) => {
                 return Err(format!("no reply to {}", self.operations[at].show()));
             }
-        };
-        self.counted.denied += u64::from(made == Reply::Error(code::ACCESS_DENIED));
-        let changed = (self.position() > position).then(|| self.position());
-        let met = self.met.take();
-        let ran = Ran { made, position, changed, is_in_transaction, is_refused, met };
-        self.operations[at].ran = Some(ran);
-        Ok(())
+        })
     }
 
     /// The node has done a part of an operation's work, and runs it again.
