@@ -20,9 +20,13 @@ sys.path[:0] = [HERE, os.path.join(HERE, "faults")]
 from fault import FAULTS, Bench  # noqa: E402
 
 
+# What families share.
+HELPERS = {"fault", "program_bench"}
+
+
 def families():
     names = sorted(name[:-3] for name in os.listdir(os.path.join(HERE, "faults")) if name.endswith(".py"))
-    return [name for name in names if name != "fault"]
+    return [name for name in names if name not in HELPERS]
 
 
 def tried(fault, bench):

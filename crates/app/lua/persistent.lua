@@ -20,8 +20,8 @@ end
 local SPACE_ID_MIN = 512
 -- Texts, and tables to be sorted, that are longer take too long.
 local TEXT_MAX, SORTED_MAX = 16384, 1000
--- What a pattern may look at, and the patterns whose cost is remembered.
-local MATCHED_MAX, PATTERNS_MAX = 100000, 1000
+-- Steps of a match.
+local MATCHED_MAX = 100000
 
 -- A table for functions: they read its fields, and leave where they change it or ask for another one.
 local function closed(name, fields)
@@ -54,34 +54,15 @@ end
 local strings = table.copy(string)
 strings.dump = nil
 
-local gsub, rep = string.gsub, string.rep
-local costs, known_costs = {}, 0
-
--- How many quantifiers a pattern has: a match tries the text's length to that power at most, at each
--- place.
-local function quantifiers(pattern)
-    local count = costs[pattern]
-    if count == nil then
-        if known_costs >= PATTERNS_MAX then
-            costs, known_costs = {}, 0
-        end
-        count = select(2, gsub(pattern, '[*+?-]', ''))
-        costs[pattern], known_costs = count, known_costs + 1
+local rep = string.rep
+local patterns = ladon.bounded_patterns(function(steps)
+    look()
+    if steps > MATCHED_MAX then
+        leave()
     end
-    return count
-end
-
-for _, name in ipairs({'find', 'match', 'gmatch', 'gsub'}) do
-    local func = string[name]
-    strings[name] = function(text, pattern, ...)
-        if type(text) == 'string' and type(pattern) == 'string' then
-            look()
-            if (#text + 1) ^ (quantifiers(pattern) + 1) > MATCHED_MAX then
-                leave()
-            end
-        end
-        return func(text, pattern, ...)
-    end
+end)
+for name, func in pairs(patterns) do
+    strings[name] = func
 end
 
 function strings.rep(text, count, ...)

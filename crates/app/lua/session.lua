@@ -8,8 +8,8 @@ local ADMIN = 1
 local storages = {}
 
 -- Runs a function as admin, whoever asks.
-local function finish_as(user, is_ok, ...)
-    ladon.set_user(user)
+local function finish_as(user, since, is_ok, ...)
+    ladon.set_user(user, since)
     if not is_ok then
         error((...), 0)
     end
@@ -17,12 +17,12 @@ local function finish_as(user, is_ok, ...)
 end
 
 function ladon.as_admin(func, ...)
-    local user = ladon.user()
+    local user, since = ladon.user()
     if user == ADMIN then
         return func(...)
     end
     ladon.set_user(ADMIN)
-    return finish_as(user, pcall(func, ...))
+    return finish_as(user, since, pcall(func, ...))
 end
 
 local function user_named(name)
@@ -36,7 +36,11 @@ local function user_named(name)
 end
 ladon.user_named = user_named
 
-local function name_of(user)
+-- The name of a user, unless it is gone and another one has its number.
+local function name_of(user, since)
+    if since and ladon.user_since(user) ~= since then
+        return nil
+    end
     local found = ladon.as_admin(function()
         return box.space._user:get({user})
     end)
@@ -146,20 +150,26 @@ function ladon.denied(message)
     is_telling = false
 end
 
--- The users that the program's fibers have become, until they become another one.
+-- The users that the program's fibers have become, until they become another one: the number, and since
+-- when it is theirs.
 local own_users = setmetatable({}, {__mode = 'k'})
+local ADMIN_ITSELF = {ADMIN, 0}
 
 function session.uid()
     local _, user = ladon.client()
-    return user or own_users[ladon.fiber_self()] or ADMIN
+    return user or (own_users[ladon.fiber_self()] or ADMIN_ITSELF)[1]
 end
 
 function session.euid()
-    return ladon.user()
+    return (ladon.user())
 end
 
 function session.user()
-    return name_of(session.uid())
+    local _, user, _, _, _, since = ladon.client()
+    if user then
+        return name_of(user, since)
+    end
+    return name_of(unpack(own_users[ladon.fiber_self()] or ADMIN_ITSELF))
 end
 
 function session.effective_user()
@@ -183,7 +193,7 @@ local were_admin = setmetatable({}, {__mode = 'k'})
 -- What a new user may do to the universe.
 local USAGE_AND_SESSION = 24
 
--- What a client's function was before it took on a user without rights.
+-- What a client's function was before it took on a user without rights, as above.
 local had_rights = setmetatable({}, {__mode = 'k'})
 
 -- Whether a user has what each new one has, and nothing else: whoever becomes it gains nothing.
@@ -212,8 +222,11 @@ end
 
 function session.su(name, func, ...)
     local id = type(name) == 'number' and name or user_named(name)[1]
-    local before, fiber = ladon.user(), require('fiber').self()
-    local is_allowed = before == ADMIN or before == id or had_rights[fiber] == id
+    local before, since = ladon.user()
+    local fiber, is_since = require('fiber').self(), ladon.user_since(id)
+    local had = had_rights[fiber]
+    local is_allowed = before == ADMIN or before == id and since == is_since
+        or had and had[1] == id and had[2] == is_since
         or not ladon.client() and were_admin[fiber] or has_no_rights(id)
     if not is_allowed then
         box.error(box.error.ACCESS_DENIED, 'Su', 'user', name, session.effective_user())
@@ -223,12 +236,12 @@ function session.su(name, func, ...)
         if before == ADMIN and not ladon.client() then
             were_admin[fiber] = true
         elseif before ~= ADMIN then
-            had_rights[fiber] = had_rights[fiber] or before
+            had_rights[fiber] = had or {before, since}
         end
-        own_users[ladon.fiber_self()] = id
+        own_users[ladon.fiber_self()] = {id, is_since}
         return
     end
-    return finish_as(before, pcall(func, ...))
+    return finish_as(before, since, pcall(func, ...))
 end
 
 -- Settings of the session: of the client's that is served, else of the program's own.

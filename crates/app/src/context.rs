@@ -12,7 +12,7 @@ use ladon_fibers::{FiberId, FiberMap, Scheduler};
 use ladon_iproto::client::Reply;
 use ladon_iproto::request::Request;
 use ladon_kernel::client::clients::ClientInfo;
-use ladon_kernel::program::{Asker, Failed};
+use ladon_kernel::program::{Asker, Failed, User};
 use ladon_msgpack::{Value, read, read_map};
 use mlua::ffi::*;
 use std::cell::{Cell, RefCell};
@@ -24,7 +24,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seat {
     /// Whose rights it has.
-    pub(crate) user: u32,
+    pub(crate) user: User,
     /// What it has seen or written is in the log up to here.
     pub(crate) depends: u64,
     /// It has a transaction.
@@ -37,18 +37,15 @@ pub(crate) struct Seat {
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) info: Arc<ClientInfo>,
-    pub(crate) user: u32,
+    pub(crate) user: User,
     /// The number that it has given the request.
     pub(crate) sync: u64,
     /// Where answers go, and what comes before.
     pub(crate) asker: Option<Arc<dyn Asker>>,
 }
 
-/// Number of the user that programs run as.
-pub(crate) const ADMIN: u32 = 1;
-
 const NEW_SEAT: Seat =
-    Seat { user: ADMIN, depends: 0, in_transaction: false, calls_triggers: false };
+    Seat { user: User::ADMIN, depends: 0, in_transaction: false, calls_triggers: false };
 
 /// What the functions that Lua calls share. It is one thread's; no borrow of a cell lives across a
 /// call into Lua or a switch of fibers.
@@ -205,6 +202,12 @@ impl Context {
         }
     }
 
+    /// The user who has a number now.
+    pub(crate) fn user(&self, number: u32) -> User {
+        let data = self.data.borrow();
+        data.as_ref().map_or(User { number, since: 0 }, |data| data.user(number))
+    }
+
     /// The running fiber's part.
     #[inline]
     pub(crate) fn seat(&self) -> Seat {
@@ -270,7 +273,7 @@ impl Context {
         let caller = Caller { fiber: self.scheduler.current(), user, calls_triggers };
         self.ask(|data| {
             reply.clear();
-            data.run(caller, in_transaction, request, reply)
+            Ok(data.run(caller, in_transaction, request, reply))
         })
     }
 
@@ -278,7 +281,7 @@ impl Context {
     /// is answered. `reply` is of RESP3 then.
     ///
     /// # Errors
-    /// There is no data yet.
+    /// There is no data yet, or the user is gone.
     pub(crate) fn command(
         &self,
         name: &str,
@@ -287,25 +290,17 @@ impl Context {
     ) -> Result<(), Failed> {
         let Seat { user, calls_triggers, in_transaction, .. } = self.seat();
         let caller = Caller { fiber: self.scheduler.current(), user, calls_triggers };
-        let mut refused = None;
         self.ask(|data| {
             reply.clear();
-            match data.command(caller, in_transaction, (name, args), reply) {
-                Ok(ran) => ran,
-                Err(failed) => {
-                    refused = Some(failed);
-                    Ran::Replied { depends: 0 }
-                }
-            }
-        })?;
-        refused.map_or(Ok(()), Err)
+            data.command(caller, in_transaction, (name, args), reply)
+        })
     }
 
     /// Asks until there is an answer, on which the running fiber depends from then on.
-    fn ask(&self, mut ask: impl FnMut(&mut dyn Data) -> Ran) -> Result<(), Failed> {
+    fn ask(&self, mut ask: impl FnMut(&mut dyn Data) -> Result<Ran, Failed>) -> Result<(), Failed> {
         let depends = loop {
             let ran = match &mut *self.data.borrow_mut() {
-                Some(data) => ask(&mut **data),
+                Some(data) => ask(&mut **data)?,
                 None => return Err(not_configured()),
             };
             match ran {

@@ -3,20 +3,27 @@
 //!
 //! A call ends after [`INSTRUCTIONS_MAX`] instructions, whatever it catches, and has
 //! [`MEMORY_BYTES_MAX`]. Code is not compiled, so a call takes the same instructions whenever it is made.
+//! What a single instruction may take is bounded by `lua/functions.lua`: a match by the steps that its
+//! pattern may need, texts that are repeated and tables that are sorted by their lengths. A call that takes
+//! [`PROCESSOR_MAX`] all the same ends too: its space is locked meanwhile.
 
 use crate::bare::{Bare, error_of};
 use crate::stack::{State, push_bytes};
 use crate::values::Types;
 use ladon_space::{KeyFunction, Names, set_function_maker};
 use mlua::ffi::*;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
 
-/// Instructions of a call.
+/// Instructions of a call, and those between two looks at it.
 const INSTRUCTIONS_MAX: c_int = 1_000_000;
+const INSTRUCTIONS_A_LOOK: c_int = 1_000;
+/// Time of the processor that a call may take: many times what its instructions do.
+const PROCESSOR_MAX: Duration = Duration::from_millis(100);
 /// Bytes that a machine may have.
 const MEMORY_BYTES_MAX: usize = 64 << 20;
 /// Functions that a machine knows. It is made anew for more.
@@ -29,6 +36,7 @@ const FILES: &[(&str, &str)] = &[
     ("boot", include_str!("../lua/boot.lua")),
     ("error", include_str!("../lua/error.lua")),
     ("tuple", include_str!("../lua/tuple.lua")),
+    ("patterns", include_str!("../lua/patterns.lua")),
     ("functions", include_str!("../lua/functions.lua")),
 ];
 
@@ -44,6 +52,8 @@ static NEXT: AtomicU32 = AtomicU32::new(1);
 
 thread_local! {
     static MACHINE: RefCell<Option<Machine>> = const { RefCell::new(None) };
+    /// Of the call that runs: how often the hook has come, and the thread's time when the first look was.
+    static LOOKS: Cell<(c_int, Duration)> = const { Cell::new((0, Duration::ZERO)) };
 }
 
 /// Says that the functions of functional indexes are those here. A process that opens data does so
@@ -116,6 +126,11 @@ struct Last {
 impl Machine {
     fn new() -> Result<Machine, String> {
         let bare = Bare::new(MEMORY_BYTES_MAX)?;
+        // SAFETY: The table of natives is on the stack.
+        unsafe {
+            lua_pushcclosure(bare.state, look_at_call, 0);
+            lua_setfield(bare.state, -2, c"look".as_ptr());
+        }
         bare.load(FILES)?;
         Ok(Machine { bare, functions: HashMap::new(), last: None })
     }
@@ -182,7 +197,8 @@ impl Machine {
                 lua_settop(state, 0);
                 lua_pushcclosure(state, native, 0);
                 lua_pushlightuserdata(state, frame);
-                lua_sethook(state, Some(too_long), LUA_MASKCOUNT, INSTRUCTIONS_MAX);
+                LOOKS.set((0, Duration::ZERO));
+                lua_sethook(state, Some(look), LUA_MASKCOUNT, INSTRUCTIONS_A_LOOK);
                 let status = lua_pcall(state, 1, LUA_MULTRET, 0);
                 lua_sethook(state, None, 0, 0);
                 if status == LUA_OK {
@@ -248,7 +264,45 @@ unsafe extern "C-unwind" fn enter(state: State) -> c_int {
     }
 }
 
-/// The call has had its instructions: each further one is an error, until it has left all `pcall`s.
+/// Whether the call that runs has time left, which is counted from the first time that it is asked.
+fn has_time() -> bool {
+    let ((looks, began), now) = (LOOKS.get(), thread_time());
+    if began.is_zero() {
+        LOOKS.set((looks, now));
+        return true;
+    }
+    now.saturating_sub(began) < PROCESSOR_MAX
+}
+
+/// Time of the processor that the thread has had.
+fn thread_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: The place is there; a clock that is not leaves it as it is.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The hook.
+unsafe extern "C-unwind" fn look(state: State, at: *mut lua_Debug) {
+    let (looks, began) = LOOKS.get();
+    LOOKS.set((looks + 1, began));
+    if (looks + 1) * INSTRUCTIONS_A_LOOK >= INSTRUCTIONS_MAX || !has_time() {
+        // SAFETY: As for the hook itself.
+        unsafe { too_long(state, at) }
+    }
+}
+
+/// `look()`: raises an error if the call has no time left.
+unsafe extern "C-unwind" fn look_at_call(state: State) -> c_int {
+    if !has_time() {
+        // SAFETY: As for all functions that Lua calls.
+        unsafe { too_long(state, std::ptr::null_mut()) }
+    }
+    0
+}
+
+/// The call has had its instructions, or its time: each further one is an error, until it has left all
+/// `pcall`s.
 unsafe extern "C-unwind" fn too_long(state: State, _at: *mut lua_Debug) {
     // SAFETY: LuaJIT calls it with a live state.
     unsafe {

@@ -1,7 +1,7 @@
 //! What the machine asks of the server that it lives in.
 
 use ladon_iproto::Request;
-use ladon_kernel::program::Failed;
+use ladon_kernel::program::{Failed, User};
 use std::sync::Arc;
 
 /// How a request ran.
@@ -26,7 +26,7 @@ pub struct Caller {
     /// The fiber.
     pub fiber: u64,
     /// Whose rights it has.
-    pub user: u32,
+    pub user: User,
     /// It calls what is to be called when tuples change.
     pub calls_triggers: bool,
 }
@@ -44,8 +44,7 @@ pub struct Stated {
 
 /// The data, as a program reaches it.
 pub trait Data {
-    /// Runs a request for a fiber, by the rights of a user (Tarantool's number: 0 guest, 1 admin), and
-    /// appends the reply, a packet of IPROTO with its length in front. In a transaction, it is one of
+    /// Runs a request for a fiber, by the rights of a user, and appends the reply, a packet of IPROTO with its length in front. In a transaction, it is one of
     /// the stream that has the fiber's number. A request that runs again is the fiber's next one.
     fn run(
         &mut self,
@@ -59,7 +58,7 @@ pub trait Data {
     /// RESP3. In a transaction, it is a part of it.
     ///
     /// # Errors
-    /// The transaction is over, holds too much, or has a conflict.
+    /// The user is gone; the transaction is over, holds too much, or has a conflict.
     fn command(
         &mut self,
         caller: Caller,
@@ -67,6 +66,9 @@ pub trait Data {
         command: (&str, &[&[u8]]),
         reply: &mut Vec<u8>,
     ) -> Result<Ran, Failed>;
+
+    /// The user who has a number now.
+    fn user(&self, number: u32) -> User;
 
     /// Whether functions of the program are called when tuples of a space change. Nobody else changes
     /// them then.
@@ -76,29 +78,29 @@ pub trait Data {
     fn set_triggers(&mut self, space: u32, has_triggers: bool) -> Result<(), Failed>;
 
     /// What the last statement of the fiber's transaction has done to a space.
-    fn last_stated(&mut self, fiber: u64, user: u32, space: u32) -> Option<Stated>;
+    fn last_stated(&mut self, fiber: u64, user: User, space: u32) -> Option<Stated>;
 
     /// Makes a savepoint in the fiber's transaction.
     ///
     /// # Errors
     /// There is none, or it holds too much.
-    fn savepoint(&mut self, fiber: u64, user: u32) -> Result<u64, Failed>;
+    fn savepoint(&mut self, fiber: u64, user: User) -> Result<u64, Failed>;
 
     /// Takes back what the fiber's transaction has done since a savepoint.
     ///
     /// # Errors
     /// There is no such one.
-    fn go_back(&mut self, fiber: u64, user: u32, savepoint: u64) -> Result<(), Failed>;
+    fn go_back(&mut self, fiber: u64, user: User, savepoint: u64) -> Result<(), Failed>;
 
     /// What the fiber's transaction does is kept when it commits, for [`Data::stated`].
     ///
     /// # Errors
     /// There is no transaction.
-    fn keep_stated(&mut self, fiber: u64, user: u32) -> Result<(), Failed>;
+    fn keep_stated(&mut self, fiber: u64, user: User) -> Result<(), Failed>;
 
     /// What the statements of the fiber's transaction have done, in order; without one, those of the
     /// transaction that the user has just committed.
-    fn stated(&mut self, fiber: u64, user: u32) -> Vec<Stated>;
+    fn stated(&mut self, fiber: u64, user: User) -> Vec<Stated>;
 
     /// Sets the value (MessagePack) of a key that clients watch. They are told once the log has come
     /// as far as `depends`.
@@ -111,7 +113,7 @@ pub trait Data {
     ///
     /// # Errors
     /// The user may not.
-    fn check_call(&mut self, user: u32, name: &str) -> Result<(), Failed>;
+    fn check_call(&mut self, user: User, name: &str) -> Result<(), Failed>;
 
     /// Whether there is a client's session of this number.
     fn has_session(&self, session: u64) -> bool;

@@ -1,10 +1,10 @@
 //! A client's request: the function is called in a fiber of its own, and what it returns or raises
 //! is the answer.
 
-use crate::context::{ADMIN, Context};
+use crate::context::Context;
 use crate::stack::{State, bytes, push_bytes};
 use crate::values::{Types, ValueError};
-use ladon_kernel::program::{Answer, Failed, Kind, Request, Returned};
+use ladon_kernel::program::{Answer, Failed, Kind, Request, Returned, User};
 use ladon_msgpack::{read_array, take};
 use mlua::ffi::*;
 use std::ffi::c_int;
@@ -46,7 +46,7 @@ pub(crate) unsafe fn serve(
 ) -> Answer {
     // What is called for sessions is the program's own.
     let is_own = !request.kind.may_wait();
-    context.change_seat(|seat| seat.user = if is_own { ADMIN } else { request.user });
+    context.change_seat(|seat| seat.user = if is_own { User::ADMIN } else { request.user });
     // SAFETY: As promised.
     let mut result = unsafe { call(context, thread, entry, request) };
     if context.seat().in_transaction {

@@ -4,6 +4,7 @@ use crate::client::session::WatchedKey;
 use crate::leader_reads::LeaderRead;
 use crate::memory::eviction_state::Eviction;
 use crate::message::Answer;
+use crate::persistent::PlantedInCalls;
 use crate::pubsub::fan_out::Subscribers;
 use crate::pubsub::published::Kind;
 use crate::rng::Rng;
@@ -44,6 +45,11 @@ pub struct Local {
     /// Testing only: a statement of SQL loses the row at which a slice of it ends, which the
     /// simulator must notice.
     pub lost_row_canary: bool,
+    /// Testing only: a bug in calls of functions, which the simulator must notice.
+    pub planted_in_calls: PlantedInCalls,
+    /// Testing only: the lock that a call asks for in this place, from 1 on, is not to be had at first: it
+    /// begins again.
+    pub refused_lock: Option<u32>,
     /// Testing only, with debug assertions: every command on data runs twice. The first time it is
     /// taken back, of which nobody must notice anything.
     pub rehearses: bool,
@@ -102,6 +108,8 @@ impl Local {
             unwoken_reader_canary: false,
             unchecked_rights_canary: false,
             lost_row_canary: false,
+            planted_in_calls: PlantedInCalls::Nothing,
+            refused_lock: None,
             rehearses: false,
             monitored: Vec::new(),
             subscribers: Subscribers::default(),

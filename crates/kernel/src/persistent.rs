@@ -94,10 +94,26 @@ impl From<BoxError> for Stopped {
     }
 }
 
+/// Testing only: a bug in calls of persistent functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlantedInCalls {
+    /// None.
+    #[default]
+    Nothing,
+    /// The record has what was changed in the first space, and nothing else.
+    HalfRecord,
+    /// What a function has done that leaves is not taken back.
+    Kept,
+    /// What a function has done that begins again with more locks is not taken back.
+    KeptTry,
+    /// The reply does not wait for what the call has seen and written.
+    Early,
+}
+
 /// The spaces that a function reaches. What it appends are tuples, MessagePack arrays.
 pub trait Reach {
     /// Which data it is, and the version of the definitions.
-    fn version(&self) -> (usize, u64);
+    fn version(&self) -> (u64, u64);
 
     /// Appends tuples of a space of the system, to learn the definitions, whatever the user may see.
     /// Returns how many.

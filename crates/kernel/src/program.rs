@@ -37,14 +37,29 @@ pub struct Request {
     pub name: Vec<u8>,
     /// The arguments: a MessagePack array, empty if there are none.
     pub arguments: Vec<u8>,
-    /// Whose rights it has: Tarantool's number of the user.
-    pub user: u32,
+    /// Whose rights it has.
+    pub user: User,
     /// The client.
     pub client: Arc<ClientInfo>,
     /// The number that the client has given the request.
     pub sync: u64,
     /// Where the answer goes, if anybody waits for it.
     pub asker: Option<Arc<dyn Asker>>,
+}
+
+/// A user, as long as it is there: who is made after it may get its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct User {
+    /// Tarantool's number: 0 guest, 1 admin.
+    pub number: u32,
+    /// The version of all users and rights at which the last one before it was dropped that had its
+    /// number; 0 for none.
+    pub since: u64,
+}
+
+impl User {
+    /// `admin`, who is never dropped.
+    pub const ADMIN: User = User { number: 1, since: 0 };
 }
 
 /// The kinds of requests.

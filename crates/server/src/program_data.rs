@@ -14,7 +14,7 @@ use ladon_kernel::leader_reads::{LeaderRead, Unanswered};
 use ladon_kernel::local::Local;
 use ladon_kernel::message::Message;
 use ladon_kernel::node::Node;
-use ladon_kernel::program::Failed;
+use ladon_kernel::program::{Failed, User};
 use ladon_kernel::request::outcome::{Flow, Outcome};
 use ladon_kernel::rng::Rng;
 use ladon_kernel::thread_parts::ThreadParts;
@@ -24,6 +24,8 @@ use ladon_tarantool::{Batch, Packet, Session, Unfinished};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// `ER_NO_SUCH_USER`.
+const NO_SUCH_USER: u32 = 45;
 /// Milliseconds until what had to wait is tried again.
 const AGAIN_MS: u64 = 1;
 
@@ -47,8 +49,8 @@ pub struct ProgramData {
     /// Wakes the program when the log has come further.
     waiter: Arc<PositionWaiter>,
     /// One for each user as which the program has asked, but the one that asked last.
-    sessions: HashMap<u32, Box<Session>>,
-    last: Option<(u32, Box<Session>)>,
+    sessions: HashMap<User, Box<Session>>,
+    last: Option<(User, Box<Session>)>,
     /// What runs commands of Redis.
     commands: ProgramCommands,
     /// Fibers' requests that wait for the leader's position.
@@ -100,7 +102,7 @@ impl ProgramData {
     }
 
     /// Does something with the session of a user.
-    fn of_user<T>(&mut self, fiber: u64, user: u32, with: impl FnOnce(&mut Session) -> T) -> T {
+    fn of_user<T>(&mut self, fiber: u64, user: User, with: impl FnOnce(&mut Session) -> T) -> T {
         let mut session = self.take_session(user);
         session.take_over(fiber, self.sessions.values_mut().map(|other| &mut **other));
         let done = with(&mut session);
@@ -108,10 +110,10 @@ impl ProgramData {
         done
     }
 
-    /// The session of a user, which becomes the last one. It lives as long as the program: its user's
-    /// rights are looked up anew once they have changed.
+    /// The session of a user, which becomes the last one. Its user's rights are looked up anew once they
+    /// have changed; there are none once the user is gone.
     #[inline]
-    fn take_session(&mut self, user: u32) -> Box<Session> {
+    fn take_session(&mut self, user: User) -> Box<Session> {
         match self.last.take() {
             Some((of, session)) if of == user => session,
             other => self.exchange_session(other, user),
@@ -119,13 +121,17 @@ impl ProgramData {
     }
 
     #[cold]
-    fn exchange_session(&mut self, last: Option<(u32, Box<Session>)>, user: u32) -> Box<Session> {
+    fn exchange_session(&mut self, last: Option<(User, Box<Session>)>, user: User) -> Box<Session> {
         self.sessions.extend(last);
         self.sessions.remove(&user).unwrap_or_else(|| {
+            // Fibers of users who are gone get a new one, which has no rights either.
+            let spaces = &self.node.keyspace.spaces;
+            let is_there = |of: &User| spaces.user_since(of.number) == of.since;
+            self.sessions.retain(|of, session| is_there(of) || session.is_long_to_drop());
             let id = self.node.clients.next_id();
             let thread = self.local.thread;
             let info = ClientInfo { id, thread, ..ClientInfo::default() };
-            Box::new(Session::of_program(user, &self.node, Arc::new(info)))
+            Box::new(Session::of_program(user, Arc::new(info)))
         })
     }
 }
@@ -144,7 +150,6 @@ impl Data for ProgramData {
             return Ran::Again { after_ms: AGAIN_MS };
         }
         let mut session = self.take_session(user);
-        session.log_in_anew(&self.node);
         if in_transaction {
             session.take_over(fiber, self.sessions.values_mut().map(|other| &mut **other));
         }
@@ -198,6 +203,10 @@ impl Data for ProgramData {
         reply: &mut Vec<u8>,
     ) -> Result<Ran, Failed> {
         let Caller { fiber, user, .. } = caller;
+        if self.user(user.number) != user {
+            let message = format!("User '{}' is not found", user.number);
+            return Err(Failed::new(NO_SUCH_USER, message, "ClientError"));
+        }
         if self.log.is_backlogged() {
             self.log.write_soon();
             return Ok(Ran::Again { after_ms: AGAIN_MS });
@@ -218,7 +227,7 @@ impl Data for ProgramData {
             pump: None,
         };
         let transaction = session.as_deref_mut().map(|session| (session, fiber));
-        let ran = commands.run(&mut thread, transaction, (user, name), (args, reply));
+        let ran = commands.run(&mut thread, transaction, (user.number, name), (args, reply));
         if let Some(session) = session {
             self.last = Some((user, session));
         }
@@ -226,19 +235,23 @@ impl Data for ProgramData {
         ran
     }
 
-    fn savepoint(&mut self, fiber: u64, user: u32) -> Result<u64, Failed> {
+    fn user(&self, number: u32) -> User {
+        User { number, since: self.node.keyspace.spaces.user_since(number) }
+    }
+
+    fn savepoint(&mut self, fiber: u64, user: User) -> Result<u64, Failed> {
         self.of_user(fiber, user, |session| session.savepoint(fiber))
     }
 
-    fn go_back(&mut self, fiber: u64, user: u32, savepoint: u64) -> Result<(), Failed> {
+    fn go_back(&mut self, fiber: u64, user: User, savepoint: u64) -> Result<(), Failed> {
         self.of_user(fiber, user, |session| session.go_back(fiber, savepoint))
     }
 
-    fn keep_stated(&mut self, fiber: u64, user: u32) -> Result<(), Failed> {
+    fn keep_stated(&mut self, fiber: u64, user: User) -> Result<(), Failed> {
         self.of_user(fiber, user, |session| session.keep_stated(fiber))
     }
 
-    fn stated(&mut self, fiber: u64, user: u32) -> Vec<Stated> {
+    fn stated(&mut self, fiber: u64, user: User) -> Vec<Stated> {
         let stated = self.of_user(fiber, user, |session| session.stated(fiber));
         let shown = stated.into_iter().map(|(space, (old, new))| Stated { space, old, new });
         shown.collect()
@@ -254,7 +267,7 @@ impl Data for ProgramData {
         Ok(())
     }
 
-    fn last_stated(&mut self, fiber: u64, user: u32, space: u32) -> Option<Stated> {
+    fn last_stated(&mut self, fiber: u64, user: User, space: u32) -> Option<Stated> {
         let stated = self.of_user(fiber, user, |session| session.last_stated(fiber, space));
         stated.map(|(old, new)| Stated { space, old, new })
     }
@@ -264,7 +277,7 @@ impl Data for ProgramData {
         done.map_err(|error| Failed::new(error.code.0, error.message, "ClientError"))
     }
 
-    fn check_call(&mut self, user: u32, name: &str) -> Result<(), Failed> {
+    fn check_call(&mut self, user: User, name: &str) -> Result<(), Failed> {
         let mut session = self.take_session(user);
         let checked = session.check_call(&self.node, &mut self.scratch, name);
         self.last = Some((user, session));

@@ -144,7 +144,9 @@ impl SetAside {
         let first = |is_it: &dyn Fn(&Waiting) -> bool| self.requests.iter().position(is_it);
         let slice = || first(&is_next).or_else(|| first(&|it| ready(it) && it.is_sliced));
         let at = may_slice.then(slice).flatten();
-        let at = at.or_else(|| first(&|it| ready(it) && !it.is_sliced))?;
+        // Answers make room for those that were given back, which would be given back again.
+        let answered = || first(&|it| ready(it) && it.unfinished.has_answer());
+        let at = at.or_else(answered).or_else(|| first(&|it| ready(it) && !it.is_sliced))?;
         let taken = self.requests.remove(at)?;
         if taken.is_sliced {
             self.last_slice = taken.number;

@@ -12,6 +12,7 @@ use ladon_kernel::blocking::SendNow;
 use ladon_kernel::client::clients::Monitor;
 use ladon_kernel::message::{Message, ThreadHandle};
 use ladon_kernel::node::Node;
+use ladon_kernel::persistent::PlantedInCalls;
 use ladon_kernel::shared::Shared;
 use ladon_log::{DataDir, Log, LogOptions};
 use ladon_net::{ConnId, Outgoing};
@@ -142,6 +143,7 @@ impl SimNode {
         random: &mut Random,
         canary: Canary,
     ) -> Result<SimNode, String> {
+        ladon_app::run_persistent_functions();
         let shared_clock: Arc<dyn Clock> = Arc::<SimClock>::clone(clock);
         let recovered = open(disk, &shared_clock, plan, canary)?;
         let (keyspace, log) = (Arc::clone(&recovered.keyspace), Arc::clone(&recovered.log));
@@ -183,6 +185,7 @@ impl SimNode {
                     aside: None,
                 });
                 worker.pace = plan.pace;
+                worker.refuse_lock_of_calls(plan.refused_lock);
                 worker.set_commit_limits(plan.commit_limits);
                 worker.set_preparation_limits(plan.preparation_limits);
                 if plan.rehearses {
@@ -418,47 +421,14 @@ fn parse_words(words: &str) -> Option<Call> {
 /// Makes recovery err as a canary has it.
 fn plant(keyspace: &Keyspace, canary: Canary, now_ms: u64) {
     let keys: &[&[u8]] = match canary {
-        Canary::None
-        | Canary::EarlyReply
-        | Canary::EvictionUnlogged
-        | Canary::EarlyHandOver
-        | Canary::StaleStore
-        | Canary::StarvedConnections
-        | Canary::NewerFirst
-        | Canary::BoundIgnored
-        | Canary::PublisherForgotten
-        | Canary::LatePublication
-        | Canary::SkippedWakeUp
-        | Canary::ReadsOn
-        | Canary::EarlyWait
-        | Canary::UnaskedWait
-        | Canary::UnsyncedEverysec
-        | Canary::EarlyMessage
-        | Canary::MessageOvertakes
-        | Canary::LateSubscription
-        | Canary::ForgetfulUndo
-        | Canary::HalfScript
-        | Canary::UnwokenReader
-        | Canary::EarlyLoad
-        | Canary::SkippedRead
-        | Canary::SplitCommit
-        | Canary::UnpublishedSpare
-        | Canary::EarlyPacket
-        | Canary::OvertakenStream
-        | Canary::MissedWrites
-        | Canary::UncheckedWrites
-        | Canary::TuplesLost
-        | Canary::UncheckedKeys
-        | Canary::UncheckedRights
-        | Canary::HalfStatement
-        | Canary::LostRow
-        | Canary::LostRevoke => return,
         Canary::IndexForgotten => return spaces::forget_indexes(keyspace),
         Canary::DeliveredTwice => &[b"x0", b"x1"],
         Canary::SentForgotten => &[b"y0", b"y1"],
         Canary::BitLost => &[b"b0", b"b1"],
         Canary::MoveReordered => &[b"l0", b"l1"],
         Canary::SortCutShort => &[b"o0", b"o1"],
+        // They are no errors of recovery.
+        _ => return,
     };
     let mut scratch = Scratch::default();
     let mut tx = keyspace.begin(Locks::All, &mut scratch, now_ms);
@@ -602,6 +572,13 @@ fn plant_in_worker(worker: &mut Worker, canary: Canary) {
     if canary == Canary::LostRow {
         worker.plant_lost_rows();
     }
+    worker.plant_in_calls(match canary {
+        Canary::HalfCall => PlantedInCalls::HalfRecord,
+        Canary::KeptCall => PlantedInCalls::Kept,
+        Canary::KeptTry => PlantedInCalls::KeptTry,
+        Canary::EarlyCall => PlantedInCalls::Early,
+        _ => PlantedInCalls::Nothing,
+    });
     if canary == Canary::UncheckedRights {
         worker.plant_unchecked_rights();
     }

@@ -94,6 +94,21 @@ pub enum Canary {
     LostRow,
     /// Recovery forgets what was revoked since the checkpoint.
     LostRevoke,
+    /// The record of a function's call has what it changed in its first space, and nothing else.
+    HalfCall,
+    /// What a call has done that asks for a program is not taken back.
+    KeptCall,
+    /// What a call has done that begins again with more locks is not taken back.
+    KeptTry,
+    /// Replies to calls leave without waiting at the gate.
+    EarlyCall,
+}
+
+impl Canary {
+    /// Whether it is about calls of functions.
+    fn is_of_calls(self) -> bool {
+        matches!(self, Canary::HalfCall | Canary::KeptCall | Canary::KeptTry | Canary::EarlyCall)
+    }
 }
 
 /// Which definitions of spaces clients change besides the usual.
@@ -148,6 +163,8 @@ pub(crate) struct Plan {
     /// How many of them.
     pub(crate) space_clients: usize,
     pub(crate) space_habits: Habits,
+    /// The lock that is refused to each call at first.
+    pub(crate) refused_lock: Option<u32>,
     /// Limits of commits on them, and of preparations of definitions.
     pub(crate) commit_limits: CommitLimits,
     pub(crate) preparation_limits: PreparationLimits,
@@ -266,6 +283,7 @@ impl Plan {
         plan.bind_spaces(random, canary);
         plan.add_users(random, canary);
         plan.add_sql(random, canary);
+        plan.add_calls(random, canary);
         plan
     }
 
@@ -304,6 +322,18 @@ impl Plan {
             may_be && !binds && !users || matches!(canary, Canary::HalfStatement | Canary::LostRow);
     }
 
+    /// Calls of functions on spaces. With a generator of its own.
+    fn add_calls(&mut self, random: &Random, canary: Canary) {
+        let mut more = Random::new(random.clone().next_u64() ^ 0xca11);
+        let may_be = canary == Canary::None && self.spaces.is_some() && more.chance(1, 2);
+        self.space_habits.calls = may_be || canary.is_of_calls();
+        self.refused_lock = match canary {
+            // Behind the first space that a call writes, and the definitions of the second one.
+            Canary::KeptTry => Some(2 + more.below(6) as u32),
+            _ => more.chance(1, 2).then(|| 1 + more.below(8) as u32),
+        };
+    }
+
     /// Idempotent producers, and publishers that wait. A generator of its own again.
     fn add_producers(&mut self, random: &Random, canary: Canary) {
         let mut more = Random::new(random.clone().next_u64() ^ 0x1d3f);
@@ -337,7 +367,7 @@ impl Plan {
                 | Canary::LostRevoke
                 | Canary::HalfStatement
                 | Canary::LostRow
-        );
+        ) || canary.is_of_calls();
         if is_of_spaces || canary == Canary::None && more.chance(1, 3) {
             self.spaces = Some(more.next_u64());
             self.space_clients = 1 + more.below(3) as usize;
@@ -474,6 +504,7 @@ impl Plan {
             spaces: None,
             space_clients: 0,
             space_habits: Habits::default(),
+            refused_lock: None,
             commit_limits: CommitLimits { work: 32, rounds_without_waiting: 2 },
             preparation_limits: PreparationLimits::default(),
             floods: random.chance(1, 5),

@@ -15,12 +15,14 @@ use crate::statements::{puts, with};
 use ladon_engine::{Catalog, Grown, SpaceMark, SpaceTx};
 use ladon_iproto::request::Call;
 use ladon_kernel::node::Node;
-use ladon_kernel::persistent::{Called, Leave, Persistent, Reach, Runner, Stopped, runner};
+use ladon_kernel::persistent::{
+    Called, Leave, Persistent, PlantedInCalls, Reach, Runner, Stopped, runner,
+};
 use ladon_kernel::program::{Failed, Kind, Returned};
 use ladon_kernel::request::admission::Refusal;
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::thread_parts::ThreadParts;
-use ladon_record::{Lsn, SpaceId};
+use ladon_record::{Change, Changes, Lsn, Record, SpaceId};
 use ladon_space::{BoxError, Looked, Selected, Space, Statement, Tuple};
 use ladon_system_spaces as system;
 use std::cell::Cell;
@@ -86,7 +88,9 @@ impl Running<'_, '_> {
             match self.try_persistent(runner, &function, (call, is_16), (&locks, refusal))? {
                 Tried::Done(result, depends) => {
                     function.note_done();
-                    self.depends = self.depends.max(depends);
+                    if self.thread.local.planted_in_calls != PlantedInCalls::Early {
+                        self.depends = self.depends.max(depends);
+                    }
                     self.show_result(result, out)?;
                     return Ok(true);
                 }
@@ -129,13 +133,17 @@ impl Running<'_, '_> {
         self.rights()?;
         let rights = self.session.take_rights();
         let now_ms = self.thread.now_ms;
+        let planted = self.thread.local.planted_in_calls;
+        // Those that it has asked for are held in the next try.
+        let refused_lock = self.thread.local.refused_lock.filter(|_| locks.is_empty());
         let ThreadParts { scratch, append, .. } = &mut *self.thread;
         let tried = match (&rights, node.keyspace.begin_on_spaces(catalog, locks, scratch)) {
             (Some((_, rights)), Ok(tx)) => {
                 let mut reached = Reached::new(node, catalog, tx, rights, (refusal, now_ms));
+                reached.refused_lock = refused_lock;
                 let kind = if is_16 { Kind::Call16 } else { Kind::Call };
                 let called = runner.call(function, kind, call.arguments, &mut reached);
-                reached.end(called, append)
+                reached.end(called, (append, planted))
             }
             _ => Tried::Stopped(Stop::OutOfDate),
         };
@@ -162,6 +170,9 @@ struct Reached<'a> {
     /// It has used a sequence, whose numbers are not taken back.
     has_numbered: bool,
     stop: Option<Stop>,
+    /// Locks that it has asked for, and the one that is refused: see `Local::refused_lock`.
+    asked: u32,
+    refused_lock: Option<u32>,
 }
 
 impl<'a> Reached<'a> {
@@ -185,6 +196,8 @@ impl<'a> Reached<'a> {
             savepoints: Vec::new(),
             has_numbered: false,
             stop: None,
+            asked: 0,
+            refused_lock: None,
         }
     }
 
@@ -192,15 +205,21 @@ impl<'a> Reached<'a> {
     fn end(
         mut self,
         called: Called,
-        append: impl FnOnce(ladon_record::Record<'_>) -> Lsn,
+        (append, planted): (impl FnOnce(Record<'_>) -> Lsn, PlantedInCalls),
     ) -> Tried {
         let mut result = match (self.stop.take(), called) {
             (Some(stop), _) => {
-                self.tx.abort();
+                match planted {
+                    PlantedInCalls::KeptTry => self.tx.commit(append),
+                    _ => self.tx.abort(),
+                };
                 return Tried::Stopped(stop);
             }
             (None, Called::Leaves(leave)) => {
-                self.tx.abort();
+                match planted {
+                    PlantedInCalls::Kept => self.tx.commit(append),
+                    _ => self.tx.abort(),
+                };
                 return Tried::Left(leave);
             }
             (None, Called::Done(result)) => result,
@@ -213,7 +232,11 @@ impl<'a> Reached<'a> {
             self.tx.go_back(mark);
             result = result.and(Err(Failed::transaction_left_open()));
         }
-        Tried::Done(result, self.tx.commit(append))
+        let depends = self.tx.commit(|record| match planted {
+            PlantedInCalls::HalfRecord => half_of(record, append),
+            _ => append(record),
+        });
+        Tried::Done(result, depends)
     }
 
     fn stops(&mut self, stop: Stop) -> Stopped {
@@ -237,7 +260,11 @@ impl<'a> Reached<'a> {
 
     fn lock_any(&mut self, ids: &[SpaceId]) -> Result<(), Stopped> {
         let waited_from = Instant::now();
-        let grown = self.tx.grow(ids);
+        self.asked += 1;
+        let grown = match self.refused_lock == Some(self.asked) {
+            true => Ok(Grown::Refused),
+            false => self.tx.grow(ids),
+        };
         // What others take does not count.
         self.began = self.began.map(|began| began + waited_from.elapsed());
         match grown? {
@@ -288,6 +315,29 @@ impl<'a> Reached<'a> {
     }
 }
 
+/// Logs what was changed in the first of the changed spaces: see [`PlantedInCalls::HalfRecord`].
+#[cold]
+fn half_of(record: Record<'_>, append: impl FnOnce(Record<'_>) -> Lsn) -> Lsn {
+    let changes = record.changes();
+    let mut rest = Changes::new(&changes);
+    let (mut first, mut kept) = (None, 0);
+    while let Some(Ok(change)) = rest.next() {
+        if first.is_some_and(|first| space_of(&change) != first) {
+            break;
+        }
+        first = Some(space_of(&change));
+        kept = changes.len() - rest.rest().len();
+    }
+    append(Record::Changes(&changes[..kept]))
+}
+
+fn space_of(change: &Change<'_>) -> Option<SpaceId> {
+    match change {
+        Change::SpacePut { space, .. } | Change::SpaceDelete { space, .. } => Some(*space),
+        _ => None,
+    }
+}
+
 fn asks(what: &str) -> Stopped {
     Stopped::Leaves(Leave::Asks(what.to_owned()))
 }
@@ -328,8 +378,8 @@ fn append_one(tuple: Option<Tuple>, out: &mut Vec<u8>) -> bool {
 }
 
 impl Reach for Reached<'_> {
-    fn version(&self) -> (usize, u64) {
-        ((&raw const self.node.keyspace.spaces).addr(), self.catalog.version)
+    fn version(&self) -> (u64, u64) {
+        (self.node.keyspace.spaces.number(), self.catalog.version)
     }
 
     fn look(

@@ -19,7 +19,7 @@ use ladon_iproto::request::{Auth, Call};
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::message::Message;
 use ladon_kernel::node::Node;
-use ladon_kernel::program::{Answer, Asker, Failed, Kind, Request, Returned};
+use ladon_kernel::program::{Answer, Asker, Failed, Kind, Request, Returned, User};
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::shared::Shared;
 use ladon_kernel::untaken::{Counted, Untaken};
@@ -56,6 +56,10 @@ const UNREAD_BYTES_MAX: usize = 256 << 10;
 impl Asked {
     pub(crate) fn is_answered(&self) -> bool {
         self.given.lock().is_some()
+    }
+
+    pub(crate) fn has_answer(&self) -> bool {
+        matches!(&*self.given.lock(), Some(Given::Answer { .. }))
     }
 
     fn give(&self, given: Given) {
@@ -120,7 +124,7 @@ impl Session {
     fn request(
         &self,
         (kind, name, arguments): (Kind, &[u8], &[u8]),
-        (user, sync): (u32, u64),
+        (user, sync): (User, u64),
         asker: Option<Arc<dyn Asker>>,
     ) -> Request {
         Request {
@@ -141,7 +145,7 @@ impl Session {
         let Some(program) = program else { return };
         let asked = self.asked_by(node, (0, 0));
         let asker = Some(Arc::clone(&asked) as Arc<dyn Asker>);
-        program.tell(self.request((Kind::Connect, b"", b""), (self.user(), 0), asker));
+        program.tell(self.request((Kind::Connect, b"", b""), (self.known_user(node), 0), asker));
         self.is_known = true;
         self.connecting = Some(asked);
     }
@@ -181,7 +185,8 @@ impl Session {
         let Some(program) = node.program.as_deref() else { return };
         if self.is_known || program.wants(Kind::Disconnect) {
             let name: &[u8] = if self.has_ended { b"again" } else { b"" };
-            program.tell(self.request((Kind::Disconnect, name, b""), (self.user(), 0), None));
+            let user = self.known_user(node);
+            program.tell(self.request((Kind::Disconnect, name, b""), (user, 0), None));
         }
     }
 }
@@ -197,7 +202,7 @@ impl Session {
         if !self.is_of_program {
             let what = (Kind::Denied, message.as_bytes(), &b""[..]);
             // It has as much to do as it may have: it is not told of this one.
-            let _ = program.ask(self.request(what, (self.user(), 0), None));
+            let _ = program.ask(self.request(what, (self.known_user(node), 0), None));
         }
     }
 }
@@ -227,7 +232,11 @@ impl Running<'_, '_> {
             return Err(error::unsupported("EVAL without a program: see `ladon tarantool`").into());
         };
         let name = String::from_utf8_lossy(call.name);
-        let user = self.session.rights(node, self.thread.scratch)?.runs_as(&name, kind);
+        let number = self.session.rights(node, self.thread.scratch)?.runs_as(&name, kind);
+        let user = match self.session.known_user(node) {
+            own if own.number == number => own,
+            _ => User { number, since: node.keyspace.spaces.user_since(number) },
+        };
         let asked = self.session.asked_by(node, (self.sync, self.schema_version));
         let asker = Some(Arc::clone(&asked) as Arc<dyn Asker>);
         let what = (kind, call.name, call.arguments);
@@ -285,7 +294,8 @@ impl Running<'_, '_> {
         write::bool(&mut arguments, done.is_ok());
         let what = (Kind::Auth, &b""[..], &arguments[..]);
         let asker = Some(Arc::clone(&asked) as Arc<dyn Asker>);
-        program.tell(self.session.request(what, (before.0, self.sync), asker));
+        let user = self.session.known_user(node);
+        program.tell(self.session.request(what, (user, self.sync), asker));
         self.session.asked = Some(asked);
         Err(Ended::Again(Flow::AwaitsProgram))
     }

@@ -11,6 +11,7 @@ use ladon_iproto::greeting::{self, SALT_BYTES};
 use ladon_kernel::client::clients::ClientInfo;
 use ladon_kernel::client::schema_watchers::WatchingClient;
 use ladon_kernel::node::Node;
+use ladon_kernel::program::User;
 use ladon_kernel::statistics::failed_logins;
 use ladon_kernel::untaken::Untaken;
 use ladon_record::Lsn;
@@ -172,29 +173,15 @@ impl Session {
     }
 
     /// A session of a program, which runs as a user.
-    pub fn of_program(user: u32, node: &Node, info: Arc<ClientInfo>) -> Session {
+    pub fn of_program(user: User, info: Arc<ClientInfo>) -> Session {
         let mut session = Session::new([0; 4], info);
-        session.log_in(user, node.keyspace.spaces.access_version());
+        session.log_in(user.number, user.since);
         session.is_of_program = true;
         session
     }
 
     pub(crate) fn client(&self) -> WatchingClient {
         (self.info.id, self.info.thread, self.info.slot)
-    }
-
-    /// A program's session goes on as the user that has its number now: the one before may have been
-    /// dropped.
-    #[inline]
-    pub fn log_in_anew(&mut self, node: &Node) {
-        let spaces = &node.keyspace.spaces;
-        let version = spaces.access_version();
-        if self.user_since != version {
-            if spaces.was_dropped_since(self.user, self.user_since) {
-                self.rights = None;
-            }
-            self.user_since = version;
-        }
     }
 
     /// Identifies the node.
@@ -249,6 +236,12 @@ impl Session {
     /// Its user, and the version of all users and rights by which it has logged in.
     pub(crate) fn logged_in(&self) -> (u32, u64) {
         (self.user, self.user_since)
+    }
+
+    /// Its user, as a program knows it.
+    pub(crate) fn known_user(&self, node: &Node) -> User {
+        let since = node.keyspace.spaces.login_since(self.user, self.user_since);
+        User { number: self.user, since }
     }
 
     /// The number of its user.
@@ -350,6 +343,11 @@ impl Unfinished {
     pub fn is_answered(&self) -> bool {
         let mut asked = [&self.asked, &self.awaited].into_iter().flatten();
         asked.any(|asked| asked.is_answered())
+    }
+
+    /// Whether it has an answer to be shown: what the program has given back has none.
+    pub fn has_answer(&self) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.has_answer())
     }
 
     /// As [`Session::prepared_bytes`].

@@ -15,8 +15,8 @@ const OTHERS: &[(&str, usize)] = &[
     ("engine", 17),
     // The grammar of random programs.
     ("conformance", 16),
-    // A run and what its parts know of it.
-    ("sim", 13),
+    // A run and what its parts know of it, with the parts of the journal of spaces.
+    ("sim", 17),
     // A handler gets the node that has its table and its users: node, shared, table, spec, ctx, a
     // thread's own state, a session and its user's access.
     ("kernel", 16),

@@ -11,7 +11,7 @@ use ladon_iproto::request::{
     Begin, Call, Delete, Execute, IndexRef, Put, Request, Select, SpaceRef, Statement, Update,
     Upsert,
 };
-use ladon_kernel::program::Failed;
+use ladon_kernel::program::{Failed, User};
 use ladon_msgpack::{read_array, take, write};
 use mlua::ffi::*;
 use std::ffi::c_int;
@@ -537,7 +537,7 @@ unsafe fn end_transaction(state: State, request: Request<'_>) -> c_int {
 /// Asks the data something about the fiber's transaction.
 unsafe fn about_transaction<T>(
     state: State,
-    ask: impl FnOnce(&mut dyn Data, u64, u32) -> Result<T, Failed>,
+    ask: impl FnOnce(&mut dyn Data, u64, User) -> Result<T, Failed>,
 ) -> T
 where
     T: Copy + Default,

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::stack::{State, bytes, push_bytes};
 use crate::values::ValueError;
 use ladon_fibers::Woken;
-use ladon_kernel::program::Kind;
+use ladon_kernel::program::{Kind, User};
 use mlua::ffi::*;
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,6 +19,7 @@ pub(super) const NATIVES: &[Native] = &[
     (c"switches", switches),
     (c"user", user),
     (c"set_user", set_user),
+    (c"user_since", user_since),
     (c"client", client),
     (c"marshals", marshals),
     (c"push", push),
@@ -143,25 +144,48 @@ unsafe extern "C-unwind" fn switches(state: State) -> c_int {
     1
 }
 
-/// `user() -> number`: whose rights the fiber has.
+/// `user() -> number, since`: whose rights the fiber has; another user may get the number, but since
+/// another time.
 unsafe extern "C-unwind" fn user(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
-    unsafe { lua_pushnumber(state, f64::from(Context::of(state).seat().user)) };
-    1
+    unsafe { push_user(state, Context::of(state).seat().user) };
+    2
 }
 
-/// `set_user(number)`.
+unsafe fn push_user(state: State, user: User) {
+    // SAFETY: As promised by the callers.
+    unsafe {
+        lua_pushnumber(state, f64::from(user.number));
+        lua_pushnumber(state, user.since as f64);
+    }
+}
+
+/// `set_user(number, since or nil)`; without a time, it is the user who has the number now.
 unsafe extern "C-unwind" fn set_user(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
-        let user = super::uint(state, 1);
-        Context::of(state).change_seat(|seat| seat.user = user);
+        let (context, number) = (Context::of(state), super::uint(state, 1));
+        let user = match lua_type(state, 2) {
+            LUA_TNUMBER => User { number, since: lua_tonumber(state, 2) as u64 },
+            _ => context.user(number),
+        };
+        context.change_seat(|seat| seat.user = user);
     }
     0
 }
 
-/// `client() -> session, user, address, socket, request's number` of the client whose request the fiber serves; nothing of
-/// others.
+/// `user_since(number) -> since` of the user who has the number now.
+unsafe extern "C-unwind" fn user_since(state: State) -> c_int {
+    // SAFETY: As for all functions that Lua calls.
+    unsafe {
+        let user = Context::of(state).user(super::uint(state, 1));
+        lua_pushnumber(state, user.since as f64);
+    }
+    1
+}
+
+/// `client() -> session, user, address, socket, request's number, since` of the client whose request the
+/// fiber serves; nothing of others.
 unsafe extern "C-unwind" fn client(state: State) -> c_int {
     // SAFETY: As for all functions that Lua calls.
     unsafe {
@@ -170,11 +194,12 @@ unsafe extern "C-unwind" fn client(state: State) -> c_int {
         let clients = context.clients.borrow();
         let Some(client) = clients.get(&current) else { return 0 };
         lua_pushnumber(state, client.info.id as f64);
-        lua_pushnumber(state, f64::from(client.user));
+        lua_pushnumber(state, f64::from(client.user.number));
         push_bytes(state, client.info.addr.as_bytes());
         lua_pushnumber(state, f64::from(client.info.fd));
         lua_pushnumber(state, client.sync as f64);
-        5
+        lua_pushnumber(state, client.user.since as f64);
+        6
     }
 }
 

@@ -42,6 +42,7 @@ const FILES: &[(&str, &str)] = &[
     ("error", include_str!("../../lua/error.lua")),
     ("tuple", include_str!("../../lua/tuple.lua")),
     ("space", include_str!("../../lua/space.lua")),
+    ("patterns", include_str!("../../lua/patterns.lua")),
     ("persistent", include_str!("../../lua/persistent.lua")),
 ];
 
@@ -117,7 +118,7 @@ struct Machine {
     /// The functions' numbers in the registry, and why some cannot run here.
     functions: HashMap<u32, Result<c_int, String>>,
     /// Which definitions it has objects for.
-    version: Option<(usize, u64)>,
+    version: Option<(u64, u64)>,
 }
 
 impl Machine {

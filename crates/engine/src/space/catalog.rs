@@ -31,6 +31,8 @@ const FIRST_VERSION: u64 = 78;
 
 /// All spaces of a node. The system spaces come into being at the first look.
 pub struct Spaces {
+    /// Unlike that of all others in this process.
+    number: u64,
     /// Of the hashes of hash indexes.
     hash_seed: u64,
     held: OnceLock<Held>,
@@ -58,6 +60,8 @@ struct Held {
     access_version: AtomicU64,
     /// The version of users and privileges at which the user of a number was dropped at last.
     dropped_users: Mutex<HashMap<u32, u64>>,
+    /// Whether there are such ones.
+    has_dropped_users: AtomicBool,
 }
 
 /// The spaces at one moment.
@@ -476,7 +480,9 @@ impl Catalog {
 
 impl Spaces {
     pub(crate) fn new(hash_seed: u64) -> Spaces {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Spaces {
+            number: NEXT.fetch_add(1, Relaxed),
             hash_seed,
             held: OnceLock::new(),
             bytes: Arc::default(),
@@ -510,6 +516,7 @@ impl Spaces {
                 changing: Mutex::new(()),
                 access_version: AtomicU64::new(0),
                 dropped_users: Mutex::default(),
+                has_dropped_users: AtomicBool::new(false),
             }
         })
     }
@@ -543,6 +550,12 @@ impl Spaces {
         self.held().catalog.load()
     }
 
+    /// A number that no others have in this process: what is known of definitions is known by it and
+    /// their version.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// The version of the catalog at this moment.
     #[inline]
     pub fn version(&self) -> u64 {
@@ -572,10 +585,27 @@ impl Spaces {
         self.held().dropped_users.lock().get(&user).is_some_and(|dropped| *dropped > version)
     }
 
+    /// The version at which the last user of this number was dropped; 0 if none was.
+    pub fn user_since(&self, user: u32) -> u64 {
+        self.login_since(user, u64::MAX)
+    }
+
+    /// As [`Spaces::user_since`], for who has logged in at a version; 0 if that user was dropped since, which
+    /// no user has who is there then.
+    pub fn login_since(&self, user: u32, version: u64) -> u64 {
+        let held = self.held();
+        if !held.has_dropped_users.load(Acquire) {
+            return 0;
+        }
+        let dropped = held.dropped_users.lock().get(&user).copied();
+        dropped.filter(|dropped| *dropped <= version).unwrap_or(0)
+    }
+
     /// Users or privileges have changed; perhaps a user was dropped.
     pub(crate) fn count_access_change(&self, dropped: Option<u32>) {
         let held = self.held();
         let mut users = held.dropped_users.lock();
+        held.has_dropped_users.fetch_or(dropped.is_some(), Release);
         let version = held.access_version.fetch_add(1, Relaxed) + 1;
         users.extend(dropped.map(|user| (user, version)));
     }

@@ -180,6 +180,11 @@ fn errors_as_values_are_those_of_tarantool() {
 }
 
 #[test]
+fn a_dropped_user_has_no_rights_whoever_gets_its_number() {
+    check_own_transcript("dropped");
+}
+
+#[test]
 fn a_read_only_instance_is_that_of_tarantool() {
     check_transcript("read_only");
 }
@@ -443,8 +448,14 @@ fn a_fiber_that_never_waits_is_ended_alone() {
     // Requests of two connections may come in any order.
     let id = b"while not sleeper do require('fiber').sleep(0.01) end return sleeper";
     let id = other.ask(&Request::Eval(Call { name: id, arguments: &nothing })).expect("a number");
+    // The one that runs meanwhile is not ended in its place.
+    other.tell(&Request::Call(Call { name: b"busy", arguments: &array(&[int(2)]) }));
+    std::thread::sleep(Duration::from_millis(300));
     assert_eq!(ask(&format!("LADON.FIBER KILL {}", number(&id[0]))), "+OK\r\n");
+    let seven = other.receive().expect("a reply").expect("it is not ended");
+    assert_eq!(number(&seven[0]), 7);
     assert!(client.has_reply_within(Duration::from_secs(20)), "it waits on");
+    client.receive().expect("a reply").expect_err("it was ended");
 }
 
 fn ask_text(address: &str, request: &str) -> String {
@@ -588,6 +599,43 @@ fn what_is_asked_of_a_program_is_bounded_and_answered_in_turn() {
         let values = answer.as_ref().expect("an answer");
         assert_eq!(number(&values[0]), at as u64);
     }
+}
+
+/// What `state` of `unread.lua` says once it has stood still for a while.
+fn at_rest(client: &mut Iproto, at: usize) -> u64 {
+    let (mut seen, mut since) = (0, Instant::now());
+    while since.elapsed() < Duration::from_millis(500) {
+        let state = client.call("state", &[0x90]).expect("a state");
+        if number(&state[at]) != seen {
+            (seen, since) = (number(&state[at]), Instant::now());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    seen
+}
+
+#[test]
+fn answers_that_nobody_reads_are_made_in_bounds_and_all_come_in_the_end() {
+    /// Answers of 100 kB, of which the system's buffers take some dozens.
+    const CALLS: u64 = 1_000;
+    let dir = tempfile::tempdir().expect("a directory");
+    let arguments = ["--client-reply-backlog", "1mb"];
+    let serving = Serving::start_program(dir.path(), &arguments, "unread.lua");
+    let (mut client, mut other) = (serving.client(), serving.client());
+    for at in 0..CALLS {
+        client.tell(&Request::Call(Call { name: b"long", arguments: &array(&[int(at)]) }));
+    }
+    let begun = at_rest(&mut other, 0);
+    assert!((1..CALLS / 2).contains(&begun), "{begun} were begun");
+    for before in (0..CALLS).rev() {
+        let answer = client.receive_earlier(before).expect("an answer").expect("no error");
+        assert_eq!((number(&answer[0]), answer[1].len()), (CALLS - 1 - before, 100_005));
+    }
+    assert_eq!(at_rest(&mut other, 0), CALLS, "each has run once");
+
+    client.tell(&Request::Call(Call { name: b"pushes", arguments: &array(&[int(CALLS)]) }));
+    let pushed = at_rest(&mut other, 1);
+    assert!((1..CALLS / 2).contains(&pushed), "{pushed} were pushed");
 }
 
 #[test]

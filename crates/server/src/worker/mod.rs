@@ -65,6 +65,7 @@ use ladon_engine::{CommitLimits, PreparationLimits, Scratch};
 use ladon_kernel::blocking::SendNow;
 use ladon_kernel::local::Local;
 use ladon_kernel::node::Node;
+use ladon_kernel::persistent::PlantedInCalls;
 use ladon_kernel::rng::Rng;
 use ladon_kernel::shared::Paused;
 use ladon_log::{Appender, Log, PositionWaiter};
@@ -364,6 +365,16 @@ impl Worker {
     /// simulator must notice.
     pub fn plant_lost_rows(&mut self) {
         self.bench.local.lost_row_canary = true;
+    }
+
+    /// Testing only: a bug in calls of functions.
+    pub fn plant_in_calls(&mut self, planted: PlantedInCalls) {
+        self.bench.local.planted_in_calls = planted;
+    }
+
+    /// Testing only: the lock that each call asks for in this place, from 1 on, is refused at first.
+    pub fn refuse_lock_of_calls(&mut self, place: Option<u32>) {
+        self.bench.local.refused_lock = place;
     }
 
     /// Testing only: limits of commits on spaces.

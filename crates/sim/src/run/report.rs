@@ -92,6 +92,14 @@ counters! {
     sql_statements,
     /// Slices of statements of SQL in transactions, but for the last of each.
     sql_slices,
+    /// Calls of functions.
+    calls,
+    /// Those that ended with an error of their own.
+    calls_failed,
+    /// Those that asked for what only a program has.
+    calls_left,
+    /// Those that changed more than one space.
+    calls_of_two_spaces,
     /// Tables of HASH indexes that crashes found to be split, by their numbers of tuples.
     hashes_divided,
 }

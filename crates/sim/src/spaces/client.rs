@@ -6,6 +6,7 @@ use crate::node::SimNode;
 use crate::plan::Redefine;
 use crate::spaces::definition::Definition;
 use crate::spaces::journal::{Journal, Operation, Reply, When};
+use crate::spaces::procedure::Procedure;
 use crate::spaces::request::{Habits, Request, Who};
 use crate::spaces::setup::log_in;
 use ladon_iproto::greeting::{GREETING_BYTES, read as read_greeting};
@@ -149,6 +150,9 @@ impl Client {
             if random.chance(1, definition_in) {
                 return (0, Request::Define(Definition::some(random, habits)));
             }
+            if habits.calls && random.chance(1, 3) {
+                return (0, Request::Call(Procedure::some(random, &value, habits)));
+            }
             return (0, Request::on_data(random, &value, habits));
         }
         let has_begun = &mut self.has_begun[stream];
@@ -171,6 +175,9 @@ impl Client {
                 Request::Begin(is_short.then(|| random.pick(&[5, 60, 4_000])))
             }
             5.. if self.is_patient => Request::of_no_conflict(random, &value, habits),
+            _ if habits.calls && random.chance(1, 16) => {
+                Request::Call(Procedure::some(random, &value, habits))
+            }
             _ => Request::on_data(random, &value, habits),
         };
         match request {

@@ -42,7 +42,10 @@ pub(crate) mod code {
     pub(crate) const TUPLE_FOUND: u32 = 3;
     pub(crate) const MEMORY_ISSUE: u32 = 2;
     pub(crate) const ALTER_SPACE: u32 = 12;
+    pub(crate) const UNSUPPORTED: u32 = 5;
     pub(crate) const FIELD_TYPE: u32 = 23;
+    pub(crate) const FUNCTION_TX_ACTIVE: u32 = 30;
+    pub(crate) const PROC_LUA: u32 = 32;
     pub(crate) const NO_SUCH_INDEX: u32 = 35;
     pub(crate) const WAL_IO: u32 = 40;
     pub(crate) const ACCESS_DENIED: u32 = 42;
@@ -169,7 +172,8 @@ impl State {
                 lacks(*space, right::WRITE)
             }
             Request::Define(_) => true,
-            Request::Begin(_) | Request::Commit | Request::Rollback => false,
+            // A call is denied in its middle.
+            Request::Call(_) | Request::Begin(_) | Request::Commit | Request::Rollback => false,
         }
     }
 

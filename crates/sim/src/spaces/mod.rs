@@ -3,7 +3,7 @@
 //! They insert, replace, update, upsert, delete and select on three or four small spaces, alone and
 //! in transactions over streams, and change definitions at times. In some runs, a foreign key binds
 //! two of the spaces. In some, two of the clients are users, and a third one, as admin, grants them
-//! rights to spaces and revokes them. The oracle (`journal.rs`) knows the order in which the packets
+//! rights to spaces and revokes them. The oracle (`journal`) knows the order in which the packets
 //! ran, and follows it while they do.
 //!
 //! Nothing else shares the spaces' data, so they are judged for themselves.
@@ -12,6 +12,7 @@ mod client;
 mod contents;
 mod definition;
 mod journal;
+mod procedure;
 mod request;
 mod setup;
 mod transaction;

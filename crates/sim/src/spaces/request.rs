@@ -3,9 +3,10 @@
 use crate::plan::Redefine;
 use crate::spaces::contents::{HASHED, NAMING, NUMBERED, PLAIN, Row, SPACES, USERS, write_text};
 use crate::spaces::definition::Definition;
+use crate::spaces::procedure::{NAME, Procedure};
 use ladon_iproto::client::write_request;
 use ladon_iproto::request::{
-    Begin, Call as Procedure, Delete, Execute, IndexRef, Put, Request as Packet, Select, SpaceRef,
+    Begin, Call as CallOf, Delete, Execute, IndexRef, Put, Request as Packet, Select, SpaceRef,
     Statement as Text, Update, Upsert,
 };
 use ladon_msgpack::write;
@@ -32,6 +33,7 @@ pub(crate) enum Request {
     /// `CALL box.space.NAME:count`.
     Count(usize),
     Write(usize, Statement),
+    Call(Procedure),
     /// With its milliseconds, if it has a timeout.
     Begin(Option<u64>),
     Commit,
@@ -108,6 +110,8 @@ pub(crate) struct Habits {
     pub(crate) users: bool,
     /// Some of what they write is a statement of SQL.
     pub(crate) sql: bool,
+    /// They call a function.
+    pub(crate) calls: bool,
 }
 
 /// The user that a client is.
@@ -264,7 +268,7 @@ impl Request {
             Request::Rollback => send(Packet::Rollback),
             Request::Count(space) => {
                 let name = format!("box.space.{}:count", NAMES[*space]);
-                send(Packet::Call(Procedure { name: name.as_bytes(), arguments: &[0x90] }));
+                send(Packet::Call(CallOf { name: name.as_bytes(), arguments: &[0x90] }));
             }
             Request::Select(space, selection) => {
                 let key = selection.key.encoded();
@@ -281,6 +285,10 @@ impl Request {
                 }));
             }
             Request::Write(space, statement) => statement.send(*space, send),
+            Request::Call(procedure) => {
+                let arguments = procedure.arguments();
+                send(Packet::Call(CallOf { name: NAME.as_bytes(), arguments: &arguments }));
+            }
             Request::Define(definition) => definition.send(send),
         }
     }
@@ -290,7 +298,7 @@ impl Request {
 pub(crate) const NAMES: [&str; 4] = ["plain", "numbered", "hashed", "naming"];
 
 impl Key {
-    fn encoded(&self) -> Vec<u8> {
+    pub(crate) fn encoded(&self) -> Vec<u8> {
         let mut key = Vec::new();
         write::array(&mut key, u32::from(*self != Key::None));
         match self {
@@ -388,9 +396,8 @@ impl Statement {
         }
         let mut tuple = Vec::new();
         self.row.write(self.id, &mut tuple);
-        let key = Key::Number(if self.by_group { self.row.group } else { self.id.unwrap_or(0) });
-        let key = key.encoded();
-        let operations = self.encoded_operations();
+        let key = self.encoded_key();
+        let operations = self.encoded_operations(0);
         let (space, index) = (SpaceRef::Id(SPACES[space]), IndexRef::Id(u32::from(self.by_group)));
         let (tuple, key, operations, index_base) = (&tuple[..], &key[..], &operations[..], 0);
         send(match self.call {
@@ -402,7 +409,13 @@ impl Statement {
         });
     }
 
-    fn encoded_operations(&self) -> Vec<u8> {
+    pub(crate) fn encoded_key(&self) -> Vec<u8> {
+        let number = if self.by_group { self.row.group } else { self.id.unwrap_or(0) };
+        Key::Number(number).encoded()
+    }
+
+    /// `index_base`: the number of the first field.
+    pub(crate) fn encoded_operations(&self, index_base: u64) -> Vec<u8> {
         let mut out = Vec::new();
         write::array(&mut out, self.operations.len() as u32);
         for operation in &self.operations {
@@ -410,12 +423,12 @@ impl Statement {
             match operation {
                 Operation::AddToGroup(more) => {
                     write::str(&mut out, b"+");
-                    write::uint(&mut out, 1);
+                    write::uint(&mut out, index_base + 1);
                     write::uint(&mut out, *more);
                 }
                 Operation::SetText(text) => {
                     write::str(&mut out, b"=");
-                    write::uint(&mut out, 2);
+                    write::uint(&mut out, index_base + 2);
                     write_text(&mut out, text);
                 }
             }

@@ -5,6 +5,7 @@ use crate::spaces::contents::{
     HASHED, NAMING, NUMBERED, PLAIN, Primary, Row, SPACES, State, Table, USERS,
 };
 use crate::spaces::definition::{ALL_RIGHTS, format, grant, grant_key};
+use crate::spaces::procedure;
 use crate::spaces::request::{Habits, Who, index, space};
 use ladon_engine::{Keyspace, Scratch};
 use ladon_iproto::auth::{Credentials, StoredPassword, scramble};
@@ -18,6 +19,7 @@ use ladon_space::{FieldType, Index, IndexKind, Space, Written};
 use ladon_system_spaces as system;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The password of `admin`.
 pub(crate) const PASSWORD: &str = "secret";
@@ -38,6 +40,11 @@ pub(crate) fn make(node: &mut SimNode, slot: u32, habits: Habits) -> Result<(), 
     }
     if habits.crowd {
         tuples.extend(crowd());
+    }
+    if habits.calls {
+        /// How many of this process have them.
+        static MARK: AtomicU64 = AtomicU64::new(0);
+        tuples.push((system::FUNC, procedure::definition(MARK.fetch_add(1, Relaxed))));
     }
     admin.replace(node, &tuples);
     let mut answered = 0;

@@ -39,7 +39,7 @@ fn seeds_without_trouble() {
     assert!(total.conflicts > SEEDS / 10, "{total:?}");
     assert!(total.transactions_timed_out > SEEDS / 20, "{total:?}");
     assert!(total.commits_kept_unanswered > SEEDS / 400, "{total:?}");
-    assert!(total.commits_lost > SEEDS / 50, "{total:?}");
+    assert!(total.commits_lost > SEEDS / 80, "{total:?}");
     assert!(total.commit_slices > SEEDS / 20, "{total:?}");
     assert!(total.waits_for_commits > SEEDS / 100, "{total:?}");
     assert!(total.requests_overtaken > SEEDS / 10, "{total:?}");
@@ -53,6 +53,10 @@ fn seeds_without_trouble() {
     assert!(total.rights_changed > SEEDS / 8, "{total:?}");
     assert!(total.sql_statements > SEEDS / 4, "{total:?}");
     assert!(total.sql_slices > SEEDS / 100, "{total:?}");
+    assert!(total.calls > SEEDS, "{total:?}");
+    assert!(total.calls_failed > SEEDS / 4, "{total:?}");
+    assert!(total.calls_left > SEEDS / 8, "{total:?}");
+    assert!(total.calls_of_two_spaces > SEEDS / 20, "{total:?}");
     // The order that the node tells explains every correct run, so nothing is left to a search.
     assert_eq!(total.undecided, 0, "the oracle must tell: {total:?}");
 }
@@ -63,12 +67,13 @@ fn seeds_without_trouble() {
 /// that changed nothing did not wait for what its sender had written before. 5226186, 5242218,
 /// 5442086: a `FUNCTION FLUSH` or `DELETE` that found nothing did not wait for what had removed it.
 /// 5001550, 5003682: the oracle took a refused `XADD` for its repetition, and expected an entry
-/// that its own `MINID` had removed.
+/// that its own `MINID` had removed. 2710: a statement of SQL in a transaction that was refused between two of its
+/// slices left the rows of the first ones.
 #[test]
 fn seeds_that_failed_once() {
     for seed in [
-        51, 2_533, 5_911, 14_005, 202_294, 5_001_550, 5_003_682, 5_226_186, 5_242_218, 5_442_086,
-        7_002_125,
+        51, 2_533, 2_710, 5_911, 14_005, 202_294, 5_001_550, 5_003_682, 5_226_186, 5_242_218,
+        5_442_086, 7_002_125,
     ] {
         if let Err(trouble) = run_seed(seed, Canary::None) {
             panic!("{trouble}");
@@ -307,4 +312,13 @@ fn a_recovery_that_loses_tuples_is_caught() {
 fn a_statement_of_sql_that_loses_a_row_is_caught() {
     assert_caught(Canary::HalfStatement, 100, 11);
     assert_caught(Canary::LostRow, 200, 11);
+}
+
+/// A function's call is wholly in its record, wholly taken back if it is not for this thread or begins
+/// again, and answered at its gate.
+#[test]
+fn half_a_call_or_one_that_stays_or_is_early_is_caught() {
+    for canary in [Canary::HalfCall, Canary::KeptCall, Canary::KeptTry, Canary::EarlyCall] {
+        assert_caught(canary, 100, 11);
+    }
 }

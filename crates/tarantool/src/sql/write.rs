@@ -256,8 +256,12 @@ impl Running<'_, '_> {
         if ladon_engine::is_defined_with(target) {
             return Err(error::unsupported("changes of system spaces by SQL").into());
         }
-        self.check_takes_writes_of(target)?;
-        if self.is_in_transaction() {
+        let is_in_transaction = self.is_in_transaction();
+        // One that has begun in a transaction goes on: half of it would stay there.
+        if !is_in_transaction || self.session.sql_steps.is_none() {
+            self.check_takes_writes_of(target)?;
+        }
+        if is_in_transaction {
             return self.change_in_stream(prepared, values);
         }
         if !self.session.sql_change.as_ref().is_some_and(|change| change.is_urgent()) {

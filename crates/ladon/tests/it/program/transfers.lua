@@ -26,6 +26,14 @@ end
 
 function endless() while true do end end
 
+-- Never waits for so many seconds.
+function busy(seconds)
+    local clock = require('clock')
+    local stop = clock.monotonic() + seconds
+    while clock.monotonic() < stop do end
+    return 7
+end
+
 -- After a change of its own.
 function stays()
     box.space.accounts:update(1, {{'+', 2, 0}})
