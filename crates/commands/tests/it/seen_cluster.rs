@@ -5,7 +5,7 @@ use ladon_kernel::cluster::{Cluster, MemberView, Order, Orders, View};
 use ladon_kernel::leader_reads::{LeaderRead, Unanswered};
 use ladon_kernel::request::outcome::Flow;
 use ladon_kernel::role::Role;
-use ladon_record::Lsn;
+use ladon_record::{Gate, Lsn};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -159,7 +159,7 @@ fn info_has_the_fields_in_order() {
 fn reads_at_quorum_wait_for_the_leaders_position() {
     let node = node(2, Some(1), Role::Follows);
     let mut client = node.client();
-    assert_eq!(node.run(&mut client, "CLIENT GATE quorum"), "+OK");
+    client.session.gate = Some(Gate::Quorum);
     let waits = |client: &mut TestClient, line: &str| {
         let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         matches!(node.request(client, &args).1.flow, Flow::AwaitsLeader)
@@ -169,7 +169,8 @@ fn reads_at_quorum_wait_for_the_leaders_position() {
     node.node.leader_reads.asks_with(Arc::new(|| ()));
     assert!(waits(&mut client, "GET a"));
     assert!(waits(&mut client, "EVAL_RO 1 0"));
-    assert!(node.run(&mut client, "SET a 1").starts_with("-READONLY"));
+    let told = node.run(&mut client, "SET a 1");
+    assert!(told.starts_with("-READONLY"), "{told}");
     assert_eq!(node.run(&mut client, "PING"), "+PONG");
     // What is queued reads nothing yet.
     assert_eq!(node.run(&mut client, "MULTI"), "+OK");
@@ -189,7 +190,8 @@ fn reads_at_quorum_wait_for_the_leaders_position() {
         (Unanswered::Program, "-NOQUORUM What box.resp.call reads"),
     ] {
         client.local.leader_read = LeaderRead::Refused(why);
-        assert!(node.run(&mut client, "GET a").starts_with(told));
+        let shown = node.run(&mut client, "GET a");
+        assert!(shown.starts_with(told), "{shown}");
     }
     assert_eq!(node.run(&mut client, "CLIENT GATE write"), "+OK");
     assert_eq!(node.run(&mut client, "GET a"), "nil");

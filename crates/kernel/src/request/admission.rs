@@ -149,7 +149,8 @@ pub fn request(
     if !session.access.is_free(node) {
         rights(node, session, (id, args), flags)?;
     }
-    if !flags.has(Flags::LOADING) {
+    // `EXEC` itself may run while the data is loaded; what it runs was queued without a look at it.
+    if !flags.has(Flags::LOADING) || flags.has(Flags::RUNS_QUEUE) && !node.role.is_free() {
         on_data(node)?;
         if !node.role.is_free() && flags.0 & ON_DATA != 0 {
             let is_queued = session.multi.is_some() && !flags.has(Flags::NOT_QUEUED);
