@@ -108,6 +108,50 @@ def endless_script(bench):
         p999 <= OTHER_MS and is_over and code == 0
 
 
+JOINT = """
+local resp, fiber = box.resp.call, require('fiber')
+box.schema.space.create('joint'):create_index('pk')
+function joint(first)
+    box.begin()
+    for i = 1, 100 do resp('INCR', 'joint:' .. i) end
+    box.space.joint:replace{first}
+    local is_done, why = pcall(box.commit)
+    if not is_done and why.code ~= box.error.TRANSACTION_CONFLICT then error(why) end
+end
+function heavy()
+    box.begin()
+    local is_done, why
+    repeat is_done, why = pcall(resp, 'SORT', 'list', 'ALPHA') until not is_done
+    box.rollback()
+    if not tostring(why):match('50 ms') then error(why) end
+end
+function left_open()
+    box.begin()
+    for i = 1, 20 do resp('SET', 'open:' .. i, string.rep('x', 100000)) end
+    fiber.sleep(0.2)
+    box.rollback()
+end
+"""
+
+
+@fault("box.resp.call in transactions: 100 commands each on the same keys, SORTs of 200,000 elements, and 2 MB that are not "
+       "committed, by 20 procedures each",
+       "others' PING p99.9 at most %d ms, RSS +500 MB at most; all are answered, heavy ones refused by name" % OTHER_MS)
+def joint_transactions(bench):
+    did, is_right = [], True
+    for name in ["joint", "heavy", "left_open"]:
+        server = run(bench)
+        client, keys = connect(server), server.client(60)
+        answers(client, evaluate(GRANT))
+        code = answers(client, evaluate(JOINT))
+        keys("EVAL", "for i = 1, %d do redis.call('RPUSH', 'list', 'element:' .. (i * 7919) %% %d) end" % (LIST, LIST), 0)
+        p999, grown, codes = asked_by_many(server, name, seconds=6)
+        server.kill()
+        did.append("%s %.1f ms, +%d MB, %d answered %s" % (name, p999, grown // MB, len(codes), sorted(set(codes))))
+        is_right &= code == 0 and p999 <= OTHER_MS and grown <= 500 * MB and set(codes) == {0}
+    return "; ".join(did), is_right
+
+
 def certificate(directory):
     """A certificate of its own for `localhost`, and its key: the files."""
     cert, key = os.path.join(directory, "cert.pem"), os.path.join(directory, "key.pem")

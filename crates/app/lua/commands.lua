@@ -13,5 +13,8 @@ function box.resp.call(name, ...)
         error('Usage: box.resp.call(command, ...)', 2)
     end
     local user = ladon.user() == ADMIN and 'admin' or box.session.effective_user()
+    if user == nil then
+        box.error(box.error.NO_SUCH_USER, tostring(ladon.user()))
+    end
     return command(user, name, ...)
 end

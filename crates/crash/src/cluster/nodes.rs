@@ -257,9 +257,21 @@ impl Nodes {
         }
     }
 
-    /// SIGSTOP.
+    /// SIGSTOP. When this returns, no thread of it runs any more: on a busy machine one may go on for a
+    /// while after the signal.
     pub(crate) fn stand_still(&self, node: usize) {
         self.signal(node, Signal::SIGSTOP);
+        let id = lock(&self.processes[node]).child.as_ref().map(Child::id);
+        let Some(tasks) = id.map(|id| format!("/proc/{id}/task")) else { return };
+        let is_still = |task: fs::DirEntry| {
+            let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['T', 'Z', 'X']))
+        };
+        let _ = until(&format!("node {node} to stand still"), || {
+            // It may have ended.
+            let Ok(tasks) = fs::read_dir(&tasks) else { return Some(()) };
+            tasks.flatten().all(is_still).then_some(())
+        });
     }
 
     /// SIGCONT.
