@@ -10,11 +10,12 @@ microseconds a call (user and system, all threads), and the ratio. Needs `tarant
 """
 import argparse
 import os
-import shutil
 import statistics
 import subprocess
 import tempfile
 import time
+
+from procedure_bench import Server
 
 PROGRAM = """
 box.cfg{listen = '127.0.0.1:' .. arg[1], wal_mode = 'none', log_level = 1}
@@ -60,21 +61,7 @@ def cpu_us(pid):
     return (int(fields[11]) + int(fields[12])) * 1_000_000 / os.sysconf("SC_CLK_TCK")
 
 
-class Server:
-    def __init__(self, command, port):
-        self.folder = tempfile.mkdtemp(prefix="procedure-cost-")
-        program = os.path.join(self.folder, "init.lua")
-        with open(program, "w") as file:
-            file.write(PROGRAM)
-        self.port = port
-        log = open(os.path.join(self.folder, "log"), "w")
-        self.process = subprocess.Popen(
-            [*command, program, str(port)], cwd=self.folder, stdout=log, stderr=log
-        )
-        time.sleep(2)
-        if self.process.poll() is not None:
-            raise SystemExit(open(log.name).read())
-
+class Measured(Server):
     def cost(self, load, name, at_once, calls):
         before = cpu_us(self.process.pid)
         began = time.monotonic()
@@ -82,11 +69,6 @@ class Server:
         subprocess.run(words, check=True)
         seconds = time.monotonic() - began
         return (cpu_us(self.process.pid) - before) / calls, calls / seconds
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-        shutil.rmtree(self.folder)
 
 
 def main():
@@ -99,8 +81,8 @@ def main():
         load.write(LOAD)
         load.flush()
         servers = [
-            ("ladon", Server([os.path.abspath(options.ladon), "tarantool"], 3771)),
-            ("tarantool", Server(["tarantool"], 3772)),
+            ("ladon", Measured([os.path.abspath(options.ladon), "tarantool"], 3771, PROGRAM)),
+            ("tarantool", Measured(["tarantool"], 3772, PROGRAM)),
         ]
         try:
             print("| procedure | at once | ladon us | tarantool us | ratio | calls/s | calls/s |")

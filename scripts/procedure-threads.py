@@ -12,11 +12,11 @@ of them. Two idle cores are needed. Needs `tarantool` for its net.box.
 """
 import argparse
 import os
-import shutil
 import statistics
 import subprocess
 import tempfile
-import time
+
+from procedure_bench import Server
 
 PROGRAM = """
 box.cfg{listen = '127.0.0.1:' .. arg[1], wal_mode = 'none', log_level = 1}
@@ -58,21 +58,7 @@ os.exit(0)
 """
 
 
-class Server:
-    def __init__(self, command, port):
-        self.folder = tempfile.mkdtemp(prefix="procedure-threads-")
-        program = os.path.join(self.folder, "init.lua")
-        with open(program, "w") as file:
-            file.write(PROGRAM)
-        self.port = port
-        log = open(os.path.join(self.folder, "log"), "w")
-        self.process = subprocess.Popen(
-            [*command, program, str(port)], cwd=self.folder, stdout=log, stderr=log
-        )
-        time.sleep(2)
-        if self.process.poll() is not None:
-            raise SystemExit(open(log.name).read())
-
+class Measured(Server):
     def ticks(self):
         """Processor time of each IO thread so far."""
         found, folder = {}, f"/proc/{self.process.pid}/task"
@@ -94,11 +80,6 @@ class Server:
         worked = [ticks - before[name] for name, ticks in self.ticks().items()]
         return rate, not worked or min(worked) > max(worked) / 3
 
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-        shutil.rmtree(self.folder)
-
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -112,9 +93,9 @@ def main():
         load.flush()
         threads = lambda count: [ladon, "tarantool", "--resp", "off", "--io-threads", str(count)]
         servers = [
-            ("one thread", Server(threads(1), 3773)),
-            ("two threads", Server(threads(2), 3774)),
-            ("tarantool", Server(["tarantool"], 3775)),
+            ("one thread", Measured(threads(1), 3773, PROGRAM)),
+            ("two threads", Measured(threads(2), 3774, PROGRAM)),
+            ("tarantool", Measured(["tarantool"], 3775, PROGRAM)),
         ]
         found = {of: [] for of, _ in servers}
         try:
