@@ -30,8 +30,9 @@ fn each_session_has_settings_of_its_own() {
     let mut guest = node.guest();
     let mut admin = node.admin();
     let all = guest.select(SETTINGS, 0, &array(&[]));
-    assert_eq!(all.len(), 9);
-    assert_eq!(all[0], setting("sql_default_engine", &text("memtx")));
+    assert_eq!(all.len(), 10);
+    assert_eq!(all[0], setting("error_marshaling_enabled", FALSE));
+    assert_eq!(all[1], setting("sql_default_engine", &text("memtx")));
     let name = "sql_full_metadata";
     assert_eq!(set(&mut guest, name, 2, TRUE), Ok(vec![setting(name, TRUE)]));
     assert_eq!(guest.select(SETTINGS, 0, &array(&[text(name)])), [setting(name, TRUE)]);
