@@ -255,7 +255,8 @@ function methods.__serialize(err)
 end
 
 function methods.match(err, ...)
-    return string.match(parts[err].message, ...)
+    -- By the string's own methods: those of persistent functions are bounded.
+    return parts[err].message:match(...)
 end
 
 function methods.set_prev(err, prev)
@@ -436,7 +437,21 @@ function ladon.fail(code, ...)
 end
 
 local ACCESS_DENIED = 42
-local DENIED = "^(.-) access to (.-) '(.*)' is denied for user '"
+local TO, FOR = ' access to ', "' is denied for user '"
+local find, sub = string.find, string.sub
+
+-- The right that was missing, and the kind and name of what it was asked for. No pattern: names are long as anybody likes.
+local function denied_access(message)
+    local at, to = find(message, TO, 1, true)
+    local quote = at and find(message, " '", to + 1, true)
+    local stop, last = nil, quote and find(message, FOR, quote + 2, true)
+    while last do
+        stop, last = last, find(message, FOR, last + 1, true)
+    end
+    if stop then
+        return sub(message, 1, at - 1), sub(message, to + 1, quote - 1), sub(message, quote + 2, stop - 1)
+    end
+end
 
 -- The natives' way to raise one.
 ladon.registry['ladon.raise'] = function(code, message, class)
@@ -445,7 +460,7 @@ ladon.registry['ladon.raise'] = function(code, message, class)
     end
     local of = {type = class, code = code, message = message}
     if code == ACCESS_DENIED then
-        of.access_type, of.object_type, of.object_name = message:match(DENIED)
+        of.access_type, of.object_type, of.object_name = denied_access(message)
     end
     last = make(of, true)
     if code == ACCESS_DENIED then
