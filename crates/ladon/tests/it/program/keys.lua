@@ -7,7 +7,7 @@ local function show(...)
     if type(value) == 'table' then
         value = json.encode(value)
     end
-    print((...), is_ok, type(value), tostring(value))
+    print((...), is_ok, type(value), (tostring(value):gsub('^builtin/commands.lua:%d+: ', '')))
 end
 
 show('SET', 'k', 'v')
