@@ -1,4 +1,6 @@
-//! Hazelcast: one member of a grid, in Java, loaded through its own Java client.
+//! Hazelcast: one member of a grid or two, in Java, loaded through its own Java client. Of two, each owns
+//! half of the keys and has a copy of the others, which is made before a write is answered; the client
+//! asks the owner.
 //!
 //! The member has the client's classes ([`HAZELCAST`]) too, as an entry processor runs where the
 //! data lies.
@@ -11,12 +13,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::helpers::HAZELCAST;
 use super::java;
 use super::program_paths::ProgramPaths;
-use super::system::{Capability, DriverKind, Launch, Missing, Process, Program, Setting, System};
+use super::system::{
+    Capability, DriverKind, Launch, Missing, Process, Program, Role, Setting, System,
+};
 use crate::operation::OperationKind;
 use crate::topology::Topology;
 
@@ -26,6 +30,9 @@ pub struct Hazelcast;
 
 /// What Maven fetches.
 const JARS: &str = include_str!("../../helpers/hazelcast/pom.xml");
+
+/// Two members find each other within this time.
+const JOINS_WITHIN: Duration = Duration::from_secs(60);
 
 /// What the modules of Java must open to it, by its documentation ("Running in Modular Java").
 const OPENED: [&str; 7] = [
@@ -107,12 +114,17 @@ impl System for Hazelcast {
         options.extend(launch.extra.iter().cloned());
         process.command_line.splice(class_path..class_path, options);
         process.command_line.push("com.hazelcast.core.server.HazelcastMemberStarter".to_owned());
-        process.files = vec![(configuration, xml(launch.ports[0]))];
+        let own = launch.ports[0];
+        let first = match launch.role {
+            Role::Replica { of } => of.port(),
+            _ => own,
+        };
+        process.files = vec![(configuration, xml(own, first))];
         Ok(vec![process])
     }
 
     fn helper(&self, program: &Program, address: SocketAddr, seed: u64) -> Result<Process, String> {
-        let (cluster, seed) = (cluster(address.port()), seed.to_string());
+        let (cluster, seed) = (cluster(), seed.to_string());
         let arguments = vec!["Main".to_owned(), address.to_string(), cluster, seed];
         Ok(Process::new(program, arguments, &[]))
     }
@@ -125,19 +137,45 @@ impl System for Hazelcast {
         Err(io::Error::new(io::ErrorKind::WouldBlock, health))
     }
 
+    fn join(&self, nodes: &[SocketAddr], topology: Topology) -> Result<(), String> {
+        self.can(Capability::Nodes(topology))?;
+        let wanted = format!("\"clusterSize\":{}", nodes.len());
+        let is_one = |node: &SocketAddr| {
+            let health = health(*node).map_err(|error| error.to_string())?;
+            // A copy of each key has been made when nothing is on its way to another member.
+            let is_whole = health.contains("\"migrationQueueSize\":0");
+            if health.contains(&wanted) && is_whole { Ok(()) } else { Err(health) }
+        };
+        let began = Instant::now();
+        loop {
+            match nodes.iter().try_for_each(is_one) {
+                Ok(()) => return Ok(()),
+                Err(told) if began.elapsed() > JOINS_WITHIN => {
+                    return Err(format!("the members are not one grid: {told}"));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
+    }
+
     /// It tells none to a client; the configuration is this file's, Java's options stand in the
     /// command line, and the rest is what the lab's program asks of it.
     fn effective_settings(&self, address: SocketAddr) -> io::Result<BTreeMap<String, String>> {
         let mut all: BTreeMap<String, String> =
             ASKED.map(|(what, how)| (format!("client: {what}"), how.to_owned())).into();
-        all.insert("hazelcast.xml".to_owned(), xml(address.port()));
+        all.insert("hazelcast.xml".to_owned(), xml(address.port(), address.port()));
         Ok(all)
     }
 
     fn can(&self, capability: Capability) -> Result<(), String> {
         match capability {
-            Capability::Nodes(Topology::Single) => Ok(()),
-            Capability::Nodes(_) => Err("several members are not set up by the lab yet".to_owned()),
+            Capability::Nodes(Topology::Single | Topology::Replica) => Ok(()),
+            Capability::Nodes(Topology::MasterMaster) => {
+                Err("no master-master replication in the open edition (WAN replication)".to_owned())
+            }
+            Capability::Nodes(Topology::Cluster { .. }) => {
+                Err("more than two members are not set up by the lab".to_owned())
+            }
             Capability::Snapshot => Err("no snapshots in the open edition".to_owned()),
             Capability::Restart => {
                 Err("nothing is kept over a restart in the open edition".to_owned())
@@ -146,9 +184,10 @@ impl System for Hazelcast {
     }
 }
 
-/// Members and clients of one name belong together: no other one of this machine's.
-fn cluster(port: u16) -> String {
-    format!("lab-{port}")
+/// Members and clients of one name belong together: no other run's of this machine. Members of this run
+/// know each other by their addresses alone.
+fn cluster() -> String {
+    format!("lab-{}", std::process::id())
 }
 
 /// What its health check over HTTP says, which is there to ask whether a member is up.
@@ -168,9 +207,9 @@ fn health(address: SocketAddr) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&reply).into_owned())
 }
 
-/// One member that joins nobody.
-fn xml(port: u16) -> String {
-    let cluster = cluster(port);
+/// A member that joins the one at the port `first`, or nobody if that is itself.
+fn xml(port: u16, first: u16) -> String {
+    let cluster = cluster();
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
 <hazelcast xmlns="http://www.hazelcast.com/schema/config">
@@ -178,7 +217,10 @@ fn xml(port: u16) -> String {
   <properties><property name="hazelcast.phone.home.enabled">false</property></properties>
   <network>
     <port auto-increment="false">{port}</port>
-    <join><auto-detection enabled="false"/><multicast enabled="false"/></join>
+    <join>
+      <auto-detection enabled="false"/><multicast enabled="false"/>
+      <tcp-ip enabled="true"><member>127.0.0.1:{first}</member></tcp-ip>
+    </join>
     <interfaces enabled="true"><interface>127.0.0.1</interface></interfaces>
     <rest-api enabled="true"><endpoint-group name="HEALTH_CHECK" enabled="true"/></rest-api>
   </network>

@@ -180,6 +180,7 @@ fn works_on_hazelcast() {
     let works = "kv,counter,sets,batch,index,shared,durability";
     all_measured("hazelcast", works, &["crash"]);
     all_measured("hazelcast", "mixed", &["e"]);
+    all_measured("hazelcast", "replica", &["lag"]);
 }
 
 /// As Hazelcast's; it can scan as well. A find is a transaction over all partitions: on a busy
