@@ -160,6 +160,23 @@ fn what_was_shown_is_true_at_the_commit() {
 }
 
 #[test]
+fn a_commit_of_reads_depends_on_the_tuples_as_well() {
+    let node = mounts::node();
+    node.run(&mut node.client(), "SET a 1");
+    let keyspace = &node.node.keyspace;
+    mounts::run(&node, USERS, Statement::Insert(&user(9))).expect("a tuple");
+    let inserted = node.log.records().last().expect("a record").0;
+    let mut open = Open::begin(&node);
+    open.transaction.space(keyspace, USERS).expect("the space");
+    open.transaction.note_all(USERS);
+    open.call("GET a", "\"1\"");
+    let pace = CommitPace::of_turn(node.node.clock.unix_ms());
+    let (done, depends) = open.with(|joint, thread, tx| joint.commit(thread, tx, pace));
+    assert_eq!(done, Ok(Commit::Done));
+    assert!(depends >= inserted, "{depends} is before the tuple, {inserted}");
+}
+
+#[test]
 fn a_later_call_finds_the_conflict_as_well() {
     let node = mounts::node();
     let mut open = Open::begin(&node);

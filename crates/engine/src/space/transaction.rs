@@ -299,7 +299,8 @@ impl<'a> SpaceTx<'a> {
         self.keyspace.spaces.add_bytes(self.writes.bytes_delta);
         let mut lsn = self.writes.dependency;
         if let Some(record) = record {
-            lsn = append(record);
+            // One of reads alone may have no changes, and an LSN below theirs.
+            lsn = lsn.max(append(record));
             self.mark_changed(lsn);
         }
         self.end(lsn);
