@@ -252,12 +252,12 @@ impl<'a> Ctx<'a> {
     /// # Panics
     /// Without a transaction.
     pub(crate) fn commit_beside(&mut self, record: Record<'_>) -> Lsn {
-        let tx = self.tx();
+        let Data::Held(tx) = &mut self.data else {
+            unreachable!("what is beside a transaction has one");
+        };
         let changes = tx.change_count();
-        let id = self.session.info.id;
-        self.tx().set_origin(id);
+        tx.set_origin(self.session.info.id);
         let append = &mut *self.append;
-        let Data::Held(tx) = &mut self.data else { unreachable!("it was just there") };
         let mut beside = Some(record);
         let (mut lsn, wrote) = tx.commit_in_place(|record| match beside.take() {
             Some(beside) => record.with(beside, &mut *append),

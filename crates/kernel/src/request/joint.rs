@@ -262,7 +262,7 @@ impl Joint {
     }
 }
 
-/// Runs the lists; what the last one did is still undoable then, if all replied what they should.
+/// Runs the lists, of which there is one at least; what the last one did is still undoable then, if all replied what they should.
 fn run_lists(
     ctx: &mut Ctx<'_>,
     (multi, wanted): (&Multi, &Wanted),
@@ -293,9 +293,6 @@ fn run_lists(
                 }
             }
         }
-    }
-    if lists.is_empty() {
-        ctx.make_undoable();
     }
     Ran::Alike
 }
