@@ -49,9 +49,9 @@ pub struct ClusterArguments {
     /// No round begins after so many seconds; without it and --rounds, 20 rounds are run.
     #[arg(long)]
     seconds: Option<u64>,
-    /// Only this fault or story (--list names them).
-    #[arg(long)]
-    only: Option<String>,
+    /// Only these faults or stories, one with each --only (--list names them).
+    #[arg(long, global = true)]
+    only: Vec<String>,
     /// Names the run; without it, the time does.
     #[arg(long, global = true)]
     seed: Option<u64>,
@@ -150,18 +150,18 @@ fn run(arguments: &ClusterArguments, program: &Path, dir: &Path) -> Result<Strin
         failover_ms: arguments.failover_timeout,
         in_namespaces,
     };
+    let takes_only =
+        !arguments.table && !matches!(arguments.command, Some(ClusterCommand::Failovers { .. }));
+    if !takes_only && !arguments.only.is_empty() {
+        return Err("--only is for rounds and stories".to_owned());
+    }
     if let Some(ClusterCommand::Failovers { kills }) = arguments.command {
         return failovers(&shape, kills).map(|found| found.to_string());
     }
     if arguments.table {
         return table(&shape).map(|table| table.to_string());
     }
-    let named: Vec<&str> = match (&arguments.command, &arguments.only) {
-        (Some(ClusterCommand::Stories), _) => story_names(),
-        (_, Some(only)) => story_names().into_iter().filter(|name| name == only).collect(),
-        _ => Vec::new(),
-    };
-    if !named.is_empty() {
+    if let Some(named) = named_stories(arguments)? {
         return stories(&shape, &named, arguments.rounds.unwrap_or(1));
     }
     let plan = ClusterPlan {
@@ -193,11 +193,31 @@ fn run(arguments: &ClusterArguments, program: &Path, dir: &Path) -> Result<Strin
     ))
 }
 
+/// The stories to run, if it is stories.
+///
+/// # Errors
+/// Names of stories beside those of something else.
+fn named_stories(arguments: &ClusterArguments) -> Result<Option<Vec<&'static str>>, String> {
+    let all = story_names();
+    let is_story = |only: &String| all.contains(&only.as_str());
+    let by_command = matches!(arguments.command, Some(ClusterCommand::Stories));
+    match (&arguments.only[..], by_command) {
+        ([], true) => Ok(Some(all)),
+        ([], false) => Ok(None),
+        (only, false) if !only.iter().any(is_story) => Ok(None),
+        (only, _) => match only.iter().find(|name| !is_story(name)) {
+            Some(other) => Err(format!("{other} is no story (--list names them)")),
+            None => Ok(Some(
+                all.iter().copied().filter(|name| only.iter().any(|it| it == name)).collect(),
+            )),
+        },
+    }
+}
+
 /// Whether the last node is a witness.
 fn has_witness(arguments: &ClusterArguments) -> Result<bool, String> {
     let Some(replicas) = arguments.replicas else { return Ok(false) };
-    let is_story = |only: &String| story_names().contains(&only.as_str());
-    if arguments.command.is_some() || arguments.table || arguments.only.iter().any(is_story) {
+    if arguments.command.is_some() || arguments.table || named_stories(arguments)?.is_some() {
         return Err("--replicas is for rounds: all else is of members with data".to_owned());
     }
     match arguments.nodes.checked_sub(replicas + 1) {

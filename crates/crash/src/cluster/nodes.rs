@@ -4,6 +4,7 @@ use super::network::Network;
 use crate::client::Client;
 use ladon_resp::client::Value;
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -257,21 +258,15 @@ impl Nodes {
         }
     }
 
-    /// SIGSTOP. When this returns, no thread of it runs any more: on a busy machine one may go on for a
-    /// while after the signal.
+    /// SIGSTOP. When this returns, no thread of it runs any more, or it has ended: on a busy machine one
+    /// may go on for a while after the signal, and the kernel tells a parent of a stop once all have
+    /// (waitpid(2), `WUNTRACED`).
     pub(crate) fn stand_still(&self, node: usize) {
         self.signal(node, Signal::SIGSTOP);
-        let id = lock(&self.processes[node]).child.as_ref().map(Child::id);
-        let Some(tasks) = id.map(|id| format!("/proc/{id}/task")) else { return };
-        let is_still = |task: fs::DirEntry| {
-            let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['T', 'Z', 'X']))
-        };
-        let _ = until(&format!("node {node} to stand still"), || {
-            // It may have ended.
-            let Ok(tasks) = fs::read_dir(&tasks) else { return Some(()) };
-            tasks.flatten().all(is_still).then_some(())
-        });
+        let Some(id) = lock(&self.processes[node]).child.as_ref().map(Child::id) else { return };
+        // The end of it stays to be waited for by others.
+        let either = WaitPidFlag::WSTOPPED | WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+        let _ = waitid(Id::Pid(Pid::from_raw(id as i32)), either);
     }
 
     /// SIGCONT.

@@ -23,8 +23,8 @@ pub struct ClusterPlan {
     pub seed: u64,
     /// Clients at once.
     pub clients: u64,
-    /// Only this fault, by its name.
-    pub only: Option<String>,
+    /// Only these faults, by their names; none: all.
+    pub only: Vec<String>,
     /// Says what each round does.
     pub verbose: bool,
 }
@@ -50,11 +50,12 @@ pub fn fault_names(in_namespaces: bool) -> Vec<String> {
 /// What is wrong, with the round and its seed.
 pub fn run_cluster(plan: &ClusterPlan) -> Result<ClusterSummary, String> {
     let possible = faults::possible(plan.shape.in_namespaces);
-    let is_wanted = |fault: &Fault| plan.only.as_ref().is_none_or(|only| fault.name() == *only);
-    let wanted: Vec<Fault> = possible.into_iter().filter(is_wanted).collect();
-    if wanted.is_empty() {
-        return Err(format!("there is no such fault here: {:?}", plan.only));
+    let names = fault_names(plan.shape.in_namespaces);
+    if let Some(unknown) = plan.only.iter().find(|only| !names.contains(only)) {
+        return Err(format!("there is no fault {unknown} here (--list names them)"));
     }
+    let is_wanted = |fault: &Fault| plan.only.is_empty() || plan.only.contains(&fault.name());
+    let wanted: Vec<Fault> = possible.into_iter().filter(is_wanted).collect();
     let (began, mut summary) = (Instant::now(), ClusterSummary::default());
     let mut nodes = None;
     while summary.rounds < plan.rounds && began.elapsed() < plan.time {

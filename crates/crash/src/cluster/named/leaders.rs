@@ -1,6 +1,6 @@
 //! Leaders that come and go.
 
-use super::{Told, ask, away, back, expect, long, ok, read, roles, said, told, write};
+use super::{Told, ask, away, back, expect, long, ok, read, roles, said, send_all, told, write};
 use crate::cluster::nodes::Nodes;
 use ladon_resp::client::Value;
 use std::collections::BTreeSet;
@@ -188,4 +188,40 @@ pub(super) fn crash_loop_on_replay(nodes: &Nodes) -> Told {
         read(nodes, "key")?;
     }
     Ok("all were killed and started five times, checkpoints between".to_owned())
+}
+
+/// All die while writes are under way; one of them is in the data twice after that, or half (VoltDB 6.3:
+/// a command log whose commands could be replayed twice).
+pub(super) fn replay_twice(nodes: &Nodes) -> Told {
+    const BURST: usize = 200;
+    const STEP: &str = "redis.call('RPUSH', 'list', redis.call('INCR', 'count'))";
+    let (mut least, mut most) = (0, 0);
+    for turn in 0..6 {
+        let (leader, _) = roles(nodes)?;
+        let mut client = nodes.client(leader, "quorum")?;
+        send_all(&mut client, &vec![vec!["EVAL", STEP, "2", "list", "count"]; BURST])?;
+        if turn % 2 == 1 {
+            // A checkpoint between the two.
+            let _ = nodes.client(leader, "none")?.call(&["BGSAVE"]);
+        }
+        let acknowledged = (0..BURST * (turn + 1) / 8)
+            .take_while(|_| client.reply().is_ok_and(|it| !it.is_error()));
+        least += acknowledged.count();
+        most += BURST;
+        (0..nodes.count()).for_each(|node| nodes.kill(node));
+        nodes.restore()?;
+        let count = read(nodes, "count")?.unwrap_or_default();
+        let found: usize = count.parse().map_err(|_| format!("the count is {count:?}"))?;
+        if !(least..=most).contains(&found) {
+            return Err(format!("{found} were counted; {least} acknowledged, {most} asked for"));
+        }
+        (least, most) = (found, found);
+        nodes.are_equal()?;
+        let list = nodes.client(nodes.leader()?, "quorum")?.call(&["LRANGE", "list", "0", "-1"]);
+        let wanted = (1..=found).map(|item| Value::Bulk(item.to_string().into())).collect();
+        if !matches!(&list, Ok(list) if *list == Value::Array(wanted)) {
+            return Err(format!("the list is not 1 to {found}: {}", said(&list)));
+        }
+    }
+    Ok(format!("all died six times; {least} steps, each once and whole"))
 }

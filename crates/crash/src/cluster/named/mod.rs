@@ -3,13 +3,14 @@
 //! A story returns what was seen, and an error where an acknowledged write is lost, something old or
 //! undone was shown, or the cluster does not come back by itself.
 
+mod followers;
 mod leaders;
 mod members;
 mod tails;
 
 use super::nodes::{Nodes, Shape, until};
 use crate::client::Client;
-use ladon_resp::client::Value;
+use ladon_resp::client::{Value, write_request};
 use std::time::{Duration, Instant};
 
 /// What was seen, or what is wrong.
@@ -29,11 +30,12 @@ macro_rules! stories {
 
 stories! {
     leaders: failover_loses_all stale_read_by_old_leader minority_master_acks
-        restart_all_two_masters kip101_double_restart crash_loop_on_replay;
+        restart_all_two_masters kip101_double_restart crash_loop_on_replay replay_twice;
+    followers: stale_local_read reply_to_another_request;
     members: split_brain_by_removal snapshot_index_gap rejoin_under_old_identity
         bit_rot_on_a_minority;
     tails: aborted_read dirty_read_then_lost wait_is_not_consensus confirm_without_quorum
-        rolled_back_and_confirmed async_tail_breaks_rejoin;
+        rolled_back_and_confirmed async_tail_breaks_rejoin limbo_owner_restart;
 }
 
 /// Names of all stories.
@@ -118,6 +120,13 @@ fn expect(nodes: &Nodes, key: &str, value: Option<&str>) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("{key} is {found:?}, and should be {value:?}")),
     }
+}
+
+/// Sends these without waiting for a reply.
+fn send_all<A: AsRef<[u8]>>(client: &mut Client, requests: &[Vec<A>]) -> Result<(), String> {
+    let mut bytes = Vec::new();
+    requests.iter().for_each(|words| write_request(&mut bytes, words));
+    client.send(&bytes).map_err(may_lose)
 }
 
 /// Sends, and waits for a reply no longer than that.

@@ -204,3 +204,61 @@ pub(super) fn async_tail_breaks_rejoin(nodes: &Nodes) -> Told {
     let tail = if is_kept { "found its tail kept" } else { "took back its tail" };
     Ok(format!("the old leader {tail}, followed, and led again"))
 }
+
+/// A leader with undecided writes restarts, and decides them otherwise than the others, or twice
+/// (Tarantool: the owner of the limbo restarts).
+pub(super) fn limbo_owner_restart(nodes: &Nodes) -> Told {
+    const WRITES: usize = 5;
+    let mut kept_lengths = Vec::new();
+    for turn in 0..4 {
+        let list = format!("list {turn}");
+        write(nodes, "key", "before")?;
+        let (leader, others) = roles(nodes)?;
+        let mut writers = Vec::new();
+        still(nodes, &others);
+        for number in 0..WRITES {
+            let mut writer = nodes.client(leader, "none")?;
+            starts(&mut writer, &["CLIENT", "GATE", "quorum"])?;
+            starts(&mut writer, &["RPUSH", &list, &number.to_string()])?;
+            writers.push(writer);
+            // The next one comes after it.
+            sleep(Duration::from_millis(5));
+        }
+        nodes.kill(leader);
+        if turn % 2 == 0 {
+            others.iter().for_each(|&node| nodes.go_on(node));
+            nodes.launch(leader)?;
+        } else {
+            // It is there first, and alone.
+            nodes.launch(leader)?;
+            let shown =
+                nodes.ask_at_quorum(leader, &["LRANGE", &list, "0", "-1"], nodes.failover() * 2);
+            if let Ok(Value::Array(_)) = shown {
+                return Err(format!("alone after its restart, node {leader} shows {shown:?}"));
+            }
+            others.iter().for_each(|&node| nodes.go_on(node));
+        }
+        write(nodes, "key", "after")?;
+        let kept = nodes.client(nodes.leader()?, "quorum")?.call(&["LRANGE", &list, "0", "-1"]);
+        let Ok(Value::Array(kept)) = kept else {
+            return Err(format!("LRANGE: {}", said(&kept)));
+        };
+        let wanted: Vec<Value> =
+            (0..kept.len()).map(|number| Value::Bulk(number.to_string().into())).collect();
+        if kept != wanted {
+            return Err(format!("of writes 0 to {}, {kept:?} are kept", WRITES - 1));
+        }
+        for (number, writer) in writers.iter_mut().enumerate() {
+            let told = writer.reply().and_then(|_| writer.reply());
+            if matches!(told, Ok(Value::Integer(_))) && number >= kept.len() {
+                return Err(format!(
+                    "write {number} was acknowledged, and {} are kept",
+                    kept.len()
+                ));
+            }
+        }
+        nodes.are_equal()?;
+        kept_lengths.push(kept.len());
+    }
+    Ok(format!("of {WRITES} undecided writes, {kept_lengths:?} were kept, in their order"))
+}
