@@ -11,9 +11,11 @@ use ladon_iproto::reply::{self, ServerId, feature};
 use ladon_iproto::request::{Delete, Request, Update, Upsert};
 use ladon_iproto::{Header, RequestError, request_type};
 use ladon_kernel::command::flags::Flags;
+use ladon_kernel::node::Node;
 use ladon_kernel::program::Failed;
 use ladon_kernel::request::admission::{self, Refusal};
 use ladon_kernel::request::outcome::{Flow, Outcome};
+use ladon_kernel::role::Role;
 use ladon_kernel::thread_parts::ThreadParts;
 use ladon_record::{Lsn, SpaceId};
 use ladon_space::{BoxError, Statement};
@@ -35,12 +37,12 @@ pub fn execute(
         Decoded::BadHeader(bad) => {
             let told = error::of_request(&bad.error);
             error::write(out, bad.sync, catalog.version, &told);
-            return Outcome::new(catalog.changed, Flow::Continue);
+            return Outcome::new(of_definitions(thread.node, catalog), Flow::Continue);
         }
         // The rest of the stream cannot be read.
         Decoded::EndOfStream(error) => {
             error::write(out, 0, catalog.version, &error::of_request(&error));
-            return Outcome::new(catalog.changed, Flow::Close);
+            return Outcome::new(of_definitions(thread.node, catalog), Flow::Close);
         }
     };
     let flags = if facts_of(header.request_type).writes { Flags::WRITE } else { Flags::READONLY };
@@ -49,7 +51,7 @@ pub fn execute(
     }
     let is_connected = session.is_connected();
     if is_connected != Ok(true) {
-        return not_connected(is_connected.err(), catalog, header.sync, out);
+        return not_connected(thread.node, is_connected.err(), (catalog, header.sync), out);
     }
     let before = out.len();
     let tells_of_data = needs_data(&header, &request);
@@ -63,16 +65,26 @@ pub fn execute(
         schema_version: catalog.version,
         long: None,
     };
-    let done = running.run(&header, request, out);
+    let admitted = match tells_of_data {
+        true => running.admit(&header, &request),
+        false => Ok(()),
+    };
+    let is_refused = admitted.is_err();
+    let done = admitted.and_then(|()| running.run(&header, request, out));
     // Errors show the user's rights as well.
     let mut depends = running.depends.max(running.session.rights_changed());
     let node = running.thread.node;
-    if !node.role.is_free()
-        && (!tells_of_data || running.thread.local.leader_read.is_in_force(&node.leader_reads))
-    {
-        // A follower has nothing but what is committed, and answers this at any gate; and what is read
-        // once the leader has named its position.
-        depends = Lsn::ZERO;
+    if !node.role.is_free() {
+        // A follower has nothing but what is committed, and answers what tells of no data at any gate;
+        // and what is read once the leader has named its position.
+        let is_known = match tells_of_data && !is_refused {
+            true if header.request_type == request_type::AUTH => node.role.get() == Role::Follows,
+            true => running.thread.local.leader_read.is_in_force(&node.leader_reads),
+            false => true,
+        };
+        if is_known {
+            depends = Lsn::ZERO;
+        }
     }
     let (long, version) = (running.long.take(), running.schema_version);
     if let Err(Ended::Again(flow)) = done {
@@ -100,15 +112,22 @@ pub fn execute(
 /// What a request of a client comes to that the program has refused, or has not answered yet.
 #[cold]
 fn not_connected(
+    node: &Node,
     refused: Option<Failed>,
-    catalog: &Catalog,
-    sync: u64,
+    (catalog, sync): (&Catalog, u64),
     out: &mut Vec<u8>,
 ) -> Outcome {
     let Some(failed) = refused else { return Outcome::new(Lsn::ZERO, Flow::AwaitsProgram) };
     let entry = (failed.code, &*failed.class, &*failed.message);
     error::write_entry(out, sync, catalog.version, entry);
-    Outcome::new(catalog.changed, Flow::Close)
+    Outcome::new(of_definitions(node, catalog), Flow::Close)
+}
+
+/// What a reply depends on that shows the definitions' version and nothing else of the data. At a node
+/// that does not lead it would wait, at the gate `quorum`, for a word that never comes.
+#[cold]
+fn of_definitions(node: &Node, catalog: &Catalog) -> Lsn {
+    if node.role.is_free() { catalog.changed } else { Lsn::ZERO }
 }
 
 /// Whether a request reads or changes data. What the server is can be asked of every node.
@@ -172,9 +191,6 @@ impl Running<'_, '_> {
         request: Result<Request<'_>, RequestError>,
         out: &mut Vec<u8>,
     ) -> Result<(), Ended> {
-        if needs_data(header, &request) {
-            self.admit(header, &request)?;
-        }
         let version = self.schema_version;
         if header.schema_version != 0 && header.schema_version != version {
             return Err(error::wrong_schema_version(header.schema_version, version).into());

@@ -42,7 +42,7 @@ impl Nodes {
 
     /// The same at another default gate.
     fn start_at(count: usize, gate: &'static str) -> Nodes {
-        let ports = Ports::take(3 * count).expect("free ports");
+        let ports = Ports::take(5 * count).expect("free ports");
         let running = (0..count).map(|_| None).collect();
         let mut nodes = Nodes { dir: tempfile::tempdir().expect("a folder"), ports, running, gate };
         (0..count).for_each(|node| nodes.launch(node, "a secret"));
@@ -55,6 +55,14 @@ impl Nodes {
 
     fn iproto_port(&self, node: usize) -> u16 {
         self.ports.numbers()[2 * self.running.len() + node]
+    }
+
+    fn memcached_port(&self, node: usize) -> u16 {
+        self.ports.numbers()[3 * self.running.len() + node]
+    }
+
+    fn http_port(&self, node: usize) -> u16 {
+        self.ports.numbers()[4 * self.running.len() + node]
     }
 
     fn address(&self, node: usize) -> String {
@@ -91,6 +99,8 @@ impl Nodes {
             .args(["serve", "--resp", &self.address(node), "--io-threads", "1"])
             .args(["--iproto", &format!("127.0.0.1:{}", self.iproto_port(node))])
             .args(["--iproto-admin-password", "a word"])
+            .args(["--memcached", &format!("127.0.0.1:{}", self.memcached_port(node))])
+            .args(["--http", &format!("127.0.0.1:{}", self.http_port(node))])
             .args(["--gate", self.gate, "--data"])
             .arg(self.data(node))
             .args(["--cluster-enabled", "yes", "--cluster-secret", secret])

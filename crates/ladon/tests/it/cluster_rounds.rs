@@ -27,7 +27,7 @@ fn what_clients_see_at_quorum_is_linearizable_through_faults() {
             time: Duration::from_secs(600),
             seed: 7,
             clients: 5,
-            only: Some(only.to_owned()),
+            only: vec![only.to_owned()],
             verbose: false,
         });
         let summary = summary.unwrap_or_else(|error| panic!("{error}"));

@@ -8,7 +8,7 @@ mod keys;
 mod spaces;
 mod users;
 
-use client::Http;
+pub(crate) use client::Http;
 use ladon_crash::{Launch, Server};
 use ladon_testkit::Ports;
 use std::path::Path;

@@ -2,11 +2,13 @@
 
 use super::{Nodes, quorum, told};
 use crate::common::until;
-use crate::iproto::client::{Iproto, array, int, text};
+use crate::http::Http;
+use crate::iproto::client::{Iproto, Refusal, array, int, text};
 use crate::live::{bulk, call, error, ok};
+use crate::memcached::Memcached;
 use ladon_crash::Client;
 use ladon_iproto::Request;
-use ladon_iproto::request::{Put, SpaceRef};
+use ladon_iproto::request::{Execute, Put, SpaceRef, Statement};
 use ladon_resp::client::{Value, write_request};
 use nix::sys::signal::Signal;
 
@@ -155,4 +157,64 @@ fn tuples_are_read_at_quorum_from_followers() {
     let tuple = &array(&[text("name"), int(1)])[..];
     let refused = reader.ask(&Request::Replace(Put { space, tuple })).expect_err("it follows");
     assert_eq!((refused.0, refused.1.contains("read-only instance")), (7, true), "{refused:?}");
+}
+
+/// A node's clients of the other protocols, all at its default gate.
+struct Doors {
+    memcached: Memcached,
+    http: Http,
+    iproto: Iproto,
+}
+
+impl Doors {
+    fn of(nodes: &Nodes, node: usize) -> Doors {
+        let mut iproto = Iproto::connect(nodes.iproto_port(node));
+        iproto.log_in("admin", "a word").expect("logs in");
+        let memcached = Memcached::connect(nodes.memcached_port(node));
+        Doors { memcached, http: Http::connect(nodes.http_port(node)), iproto }
+    }
+
+    fn sql(&mut self, text: &str) -> Result<Vec<Vec<u8>>, Refusal> {
+        let statement = Statement::Text(text.as_bytes());
+        self.iproto.ask(&Request::Execute(Execute { statement, bind: None }))
+    }
+}
+
+#[test]
+fn every_protocol_reads_at_quorum_from_followers() {
+    let nodes = Nodes::start_at(3, "quorum");
+    nodes.form(3);
+    let [leader, one, other] = nodes.three();
+    let (mut writer, mut at_leader) = (nodes.client(leader), Doors::of(&nodes, leader));
+    at_leader.sql("CREATE TABLE t (id INT PRIMARY KEY, n INT)").expect("it leads");
+    at_leader.sql("INSERT INTO t VALUES (1, 0)").expect("it leads");
+    let mut doors = [one, other].map(|node| Doors::of(&nodes, node));
+    for count in 1..=30 {
+        assert_eq!(call(&mut writer, &["SET", "a", &count.to_string()]), ok());
+        at_leader.sql(&format!("UPDATE t SET n = {count} WHERE id = 1")).expect("it leads");
+        let Doors { memcached, http, .. } = &mut doors[count % 2];
+        let length = count.to_string().len();
+        let got = memcached.ask("get a\r\n");
+        assert_eq!(got, format!("VALUE a 0 {length}\r\n{count}\r\nEND\r\n"));
+        assert_eq!(http.ask("GET /get/a", "").text(), format!("{{\"result\":\"{count}\"}}"));
+        let shown = doors[count % 2].sql("SELECT n FROM t WHERE id = 1").expect("rows");
+        assert_eq!(shown, [array(&[int(count as u64)])]);
+        // What is no read is refused as ever.
+        let refused = doors[count % 2].sql("DELETE FROM t").expect_err("it follows");
+        assert_eq!((refused.0, refused.1.contains("read-only instance")), (7, true), "{refused:?}");
+    }
+    // Nobody leads.
+    nodes.stop(leader);
+    nodes.stop(other);
+    let reader = &mut doors[0];
+    let refused = reader.memcached.ask("get a\r\n");
+    assert_eq!(refused, format!("SERVER_ERROR {LATE}\r\n"));
+    let refused = reader.http.ask("GET /get/a", "");
+    assert_eq!((refused.status, refused.text()), (503, &*format!("{{\"error\":\"{LATE}\"}}")));
+    for text in ["SELECT n FROM t", "DELETE FROM t"] {
+        let refused = reader.sql(text).expect_err("nobody leads");
+        assert_eq!((refused.0, refused.1.contains("leader")), (7, true), "{text}: {refused:?}");
+    }
+    // Who comes now is let in.
+    Doors::of(&nodes, one).sql("SELECT 1").expect_err("nobody leads");
 }

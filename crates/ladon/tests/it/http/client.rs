@@ -5,19 +5,19 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// A connection.
-pub(super) struct Http(pub(super) TcpStream);
+pub(crate) struct Http(pub(super) TcpStream);
 
 /// A response.
 #[derive(Debug)]
-pub(super) struct Response {
-    pub(super) status: u16,
+pub(crate) struct Response {
+    pub(crate) status: u16,
     pub(super) head: String,
     pub(super) body: Vec<u8>,
 }
 
 impl Response {
     /// The body as text.
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("text")
     }
 
@@ -32,7 +32,7 @@ impl Response {
 }
 
 impl Http {
-    pub(super) fn connect(port: u16) -> Http {
+    pub(crate) fn connect(port: u16) -> Http {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("connects");
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
         stream.set_nodelay(true).expect("a socket");
@@ -45,7 +45,7 @@ impl Http {
 
     /// Sends a request and reads its response. `head` is the first line without the version, and
     /// headers behind line ends.
-    pub(super) fn ask(&mut self, head: &str, body: impl AsRef<[u8]>) -> Response {
+    pub(crate) fn ask(&mut self, head: &str, body: impl AsRef<[u8]>) -> Response {
         let (line, headers) = head.split_once('\n').unwrap_or((head, ""));
         let headers = headers.replace('\n', "\r\n");
         let blank = if headers.is_empty() { "" } else { "\r\n" };
