@@ -11,6 +11,7 @@ use ladon_iproto::Request;
 use ladon_iproto::request::{Execute, Put, SpaceRef, Statement};
 use ladon_resp::client::{Value, write_request};
 use nix::sys::signal::Signal;
+use std::time::Duration;
 
 const LATE: &str = "NOQUORUM The leader was not heard, or this node did not catch up with it, within \
                     failover-timeout";
@@ -203,10 +204,17 @@ fn every_protocol_reads_at_quorum_from_followers() {
         let refused = doors[count % 2].sql("DELETE FROM t").expect_err("it follows");
         assert_eq!((refused.0, refused.1.contains("read-only instance")), (7, true), "{refused:?}");
     }
+    let reader = &mut doors[0];
+    // Who watches is told.
+    reader.iproto.tell(&Request::Watch(b"box.schema"));
+    let (_, first) = reader.iproto.event_within(Duration::from_secs(20)).expect("an event");
+    reader.iproto.tell(&Request::Watch(b"box.schema"));
+    at_leader.sql("CREATE TABLE u (id INT PRIMARY KEY)").expect("it leads");
+    let (_, next) = reader.iproto.event_within(Duration::from_secs(20)).expect("an event");
+    assert_ne!(first, next);
     // Nobody leads.
     nodes.stop(leader);
     nodes.stop(other);
-    let reader = &mut doors[0];
     let refused = reader.memcached.ask("get a\r\n");
     assert_eq!(refused, format!("SERVER_ERROR {LATE}\r\n"));
     let refused = reader.http.ask("GET /get/a", "");
