@@ -237,11 +237,26 @@ impl GroupLog {
             // Asked for an older entry, as that of a checkpoint, it must not forget the newer changes.
             let newest = inner.state.changes().first();
             if newest.is_none_or(|(id, _)| *id < change.0) {
-                inner.state.save_change(change.clone())?;
+                inner.state.save_change(change.clone(), self.needed())?;
             }
             return Ok(Some(change));
         }
         Ok(inner.state.changes().iter().find(|(id, _)| *id <= applied).cloned())
+    }
+
+    /// Notes a change of the members that was applied.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn save_change(&self, change: MembersChange) -> io::Result<()> {
+        let mut inner = self.inner.lock();
+        inner.state.save_change(change, self.needed())
+    }
+
+    /// The entry as of which the members may be asked for: that of the newest checkpoint.
+    fn needed(&self) -> Option<EntryId> {
+        let newest = self.log.last_checkpoint()?.newest;
+        self.index.lock().covering(newest)
     }
 
     /// Tells everybody whose position the disk has reached. Call it whenever the log has synced.

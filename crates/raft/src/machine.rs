@@ -48,7 +48,7 @@ impl<A: Applier, RT: AsyncRuntime> Machine<A, RT> {
         let StoredEntry { id, payload, .. } = stored;
         if let Payload::Membership(members) = payload {
             let log = &*self.log;
-            let save = || log.with_state(|state| state.save_change((id, members.clone())));
+            let save = || log.save_change((id, members.clone()));
             repeat::<RT>(log, save).await?;
             self.members = StoredMembershipOf::<Group<RT>>::new(Some(id), members);
         }

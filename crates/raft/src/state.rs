@@ -48,8 +48,7 @@ const OF_A_LEADER: u64 = 2;
 const LOG_CAME_BEFORE: u64 = 4;
 const IS_WITNESS: u64 = 8;
 
-/// How many changes of the members are kept: at most one of them is not committed, and a checkpoint
-/// needs the last one in front of it.
+/// So many changes of the members are kept at least: at most one of them is not committed.
 const CHANGES_KEPT: usize = 16;
 
 /// A change of the members, and the entry that it is.
@@ -214,15 +213,27 @@ impl GroupState {
         &self.kept.changes
     }
 
-    /// Notes a change of the members that was applied.
+    /// Notes a change of the members that was applied. `needed`: the entry that covers the newest
+    /// checkpoint. The members as of that one, or of a later checkpoint, may be asked for at any time,
+    /// so the last change up to it is kept, and all that follow.
     ///
     /// # Errors
     /// As [`GroupState::set_member`].
-    pub fn save_change(&mut self, change: MembersChange) -> io::Result<()> {
+    pub fn save_change(
+        &mut self,
+        change: MembersChange,
+        needed: Option<EntryId>,
+    ) -> io::Result<()> {
         let mut kept = self.kept.clone();
         kept.changes.retain(|(id, _)| id.index < change.0.index);
         kept.changes.insert(0, change);
-        kept.changes.truncate(CHANGES_KEPT);
+        let is_needed = |&(id, _): &MembersChange| needed.is_some_and(|needed| id <= needed);
+        let needed = kept.changes.iter().position(is_needed).map_or(0, |at| at + 1);
+        kept.changes.truncate(needed.max(CHANGES_KEPT));
+        if encode_group(&kept, self.dir_id).len() as u64 > FILE_BYTES_MAX {
+            // Thousands without a checkpoint: the vote must stay readable.
+            kept.changes.truncate(CHANGES_KEPT);
+        }
         self.replace(kept)
     }
 
@@ -255,7 +266,7 @@ impl GroupState {
     }
 }
 
-/// Sixteen changes of some hundred members each fit.
+/// Sixteen changes of some hundred members each fit, and thousands of a few members.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 fn read(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
@@ -412,7 +423,7 @@ mod tests {
             let begins = Lsn(seed % 3);
             state.set_member([3; 16], 4, begins).unwrap();
             for index in 1..4 {
-                state.save_change(change(index)).unwrap();
+                state.save_change(change(index), None).unwrap();
             }
             state.save_vote(vote(9, seed % 2 == 0)).unwrap();
             disk.cut_power_after(1 + seed % 5);
@@ -445,6 +456,34 @@ mod tests {
     }
 
     #[test]
+    fn changes_are_kept_as_far_back_as_a_checkpoint_needs_them() {
+        let disk = disk(5);
+        let mut state = open(&disk).unwrap();
+        let entry = |index| Some(EntryId::new(reign(3), index));
+        let oldest = |state: &GroupState| state.changes().last().unwrap().0.index;
+        (1..=20).for_each(|index| state.save_change(change(index), None).unwrap());
+        assert_eq!((state.changes().len(), oldest(&state)), (CHANGES_KEPT, 5));
+        // A checkpoint after the seventh.
+        (21..=60).for_each(|index| state.save_change(change(index), entry(7)).unwrap());
+        let state_again = open(&disk).unwrap();
+        assert_eq!(state_again.changes(), state.changes());
+        assert_eq!((state.changes().len(), oldest(&state)), (54, 7));
+        // The next one is newer than all of them.
+        state.save_change(change(70), entry(65)).unwrap();
+        assert_eq!((state.changes().len(), oldest(&state)), (CHANGES_KEPT, 46));
+        // Too many for the file: it stays one that can be read.
+        let long = |index| {
+            let (id, _) = change(index);
+            let member = Member { address: "h".repeat(5000), ..Member::default() };
+            (id, Membership::from(BTreeMap::from([(index, member)])))
+        };
+        (71..=400).for_each(|index| state.save_change(long(index), entry(46)).unwrap());
+        let state = open(&disk).unwrap();
+        assert_eq!(state.changes().first().unwrap().0.index, 400);
+        assert!(state.changes().len() >= CHANGES_KEPT && oldest(&state) > 71);
+    }
+
+    #[test]
     fn a_torn_note_of_what_is_committed_counts_as_none() {
         let (mut whole, mut none) = (0, 0);
         for seed in 0..200 {
@@ -471,7 +510,7 @@ mod tests {
     fn a_damaged_vote_is_no_vote_to_begin_anew_with() {
         let disk = disk(1);
         let mut state = open(&disk).unwrap();
-        state.save_change(change(1)).unwrap();
+        state.save_change(change(1), None).unwrap();
         state.save_vote(vote(9, true)).unwrap();
         let path = Path::new("/data/group");
         let bytes = disk.contents(path).unwrap();

@@ -216,7 +216,7 @@ where
         if own.is_none_or(|own| own.leader_id.term < vote.leader_id.term) {
             self.group_log.save_vote(vote)?;
         }
-        self.group_log.with_state(|state| state.save_change(members.clone()))?;
+        self.group_log.save_change(members.clone())?;
         incoming.end()?;
         self.signals.replaced.store(true, SeqCst);
         self.signals.wake.notify_one();

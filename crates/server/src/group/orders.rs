@@ -110,6 +110,10 @@ where
                 }
                 drop(RT::spawn(async move {
                     await_members(&seat, &is_promoting).await;
+                    // One that waited for the same may have removed it.
+                    if seat.members().iter().all(|other| other.id != member) {
+                        return answer(Err(format!("there is no member {member}")));
+                    }
                     // It learns for a moment, and is not to vote again.
                     handle.removes(member);
                     let removed = seat.remove(member).await;
