@@ -53,8 +53,6 @@ pub enum Unanswered {
     Late,
     /// The leader is of a version that does not know the question.
     Unknown,
-    /// It is not asked for the commands that a program runs (`box.resp.call`).
-    Program,
 }
 
 impl Unanswered {
@@ -69,9 +67,6 @@ impl Unanswered {
                 "NOQUORUM The leader is of a version that cannot be asked for its position: read at the \
                  leader, or update it"
             }
-            Unanswered::Program => {
-                "NOQUORUM What box.resp.call reads at the gate quorum is read at the leader"
-            }
         }
     }
 
@@ -84,7 +79,6 @@ impl Unanswered {
             Unanswered::Unknown => {
                 "the leader is of a version that cannot be asked for its position"
             }
-            Unanswered::Program => "what box.resp.call reads is read at the leader",
         }
     }
 }

@@ -36,7 +36,6 @@ mod loading;
 mod positions;
 mod program_commands;
 mod program_data;
-mod program_reads;
 mod protocol;
 mod queues;
 mod random;

@@ -3,14 +3,12 @@
 use crate::counters;
 use crate::positions::Positions;
 use crate::program_commands::ProgramCommands;
-use crate::program_reads::ProgramReads;
 use crate::random::random_u64;
 use ladon_app::{Caller, Data, Ran, Stated};
 use ladon_engine::{Garbage, Scratch};
 use ladon_iproto::Request;
 use ladon_kernel::blocking;
 use ladon_kernel::client::clients::ClientInfo;
-use ladon_kernel::leader_reads::{LeaderRead, Unanswered};
 use ladon_kernel::local::Local;
 use ladon_kernel::message::Message;
 use ladon_kernel::node::Node;
@@ -54,7 +52,6 @@ pub struct ProgramData {
     /// What runs commands of Redis.
     commands: ProgramCommands,
     /// Fibers' requests that wait for the leader's position.
-    reads: ProgramReads,
     /// Something was published since the log's writer was woken, and when that was.
     has_published: bool,
     woke_ms: u64,
@@ -83,7 +80,6 @@ impl ProgramData {
             sessions: HashMap::new(),
             last: None,
             commands: ProgramCommands::default(),
-            reads: ProgramReads::default(),
             has_published: false,
             woke_ms: 0,
             unfinished: HashMap::new(),
@@ -155,7 +151,6 @@ impl Data for ProgramData {
         }
         let packet = Packet::of(if in_transaction { fiber } else { 0 }, *request);
         let now_ms = self.node.clock.unix_ms();
-        self.local.leader_read = self.reads.known(&self.node, fiber, now_ms);
         let ProgramData { node, local, scratch, appender, packets, .. } = self;
         let mut thread = ThreadParts {
             node,
@@ -179,8 +174,6 @@ impl Data for ProgramData {
             blocking::serve(&mut thread);
         }
         self.packets.end();
-        let thread = self.local.thread;
-        self.reads.has_run(&self.node, (fiber, thread), &outcome.flow, now_ms);
         if session.is_unfinished() {
             let mut unfinished = Unfinished::default();
             session.exchange(&mut unfinished);
@@ -216,7 +209,6 @@ impl Data for ProgramData {
             session.take_over(fiber, self.sessions.values_mut().map(|other| &mut **other));
         }
         let now_ms = self.node.clock.unix_ms();
-        self.local.leader_read = LeaderRead::Refused(Unanswered::Program);
         let ProgramData { node, local, scratch, appender, commands, .. } = self;
         let mut thread = ThreadParts {
             node,

@@ -25,6 +25,9 @@ const LEADS_NOT: &str = "does not lead its cluster";
 /// In a node's answer to an order that goes on.
 const GOES_ON: &str = "and may still be";
 
+/// In a leader's answer to an order to remove who is no member, any more.
+const IS_GONE: &str = "there is no member";
+
 /// In a leader's refusal to hand over to whom it cannot.
 const CANNOT_LEAD: &str = "no such voting member";
 
@@ -305,7 +308,7 @@ impl Work {
                 // It has happened, or another one may, or the same one after a moment.
                 Err(NoAnswer::Silent(error)) => Err(error),
                 Err(NoAnswer::Refused(error))
-                    if error.contains(LEADS_NOT) || error.contains(GOES_ON) =>
+                    if [LEADS_NOT, GOES_ON, IS_GONE].iter().any(|it| error.contains(it)) =>
                 {
                     Err(error)
                 }
@@ -357,6 +360,8 @@ impl Work {
         let id = format!("{:016x}{:016x}", ladon_server::random_u64(), ladon_server::random_u64());
         self.node.order(&["CREATE", &id]).map_err(unanswered)?;
         eprintln!("{} is the first member of cluster {id}", self.node.address());
+        // Alone it has to elect itself; who gave the order may write as soon as this ends.
+        self.leader()?;
         let kinds = (1..).map(|at| if at < with_data { Kind::Voter } else { Kind::Witness });
         nodes.iter().skip(1).zip(kinds).try_for_each(|(address, kind)| self.add(address, kind))
     }

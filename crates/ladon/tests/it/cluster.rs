@@ -541,6 +541,10 @@ fn members_change_and_leaders_hand_over_without_loss() {
     assert!(!status.stdout.contains(&first), "{}", status.stdout);
     let ran = nodes.cluster(&["remove-node", &nodes.address(3), "77"]);
     assert_eq!((ran.code, ran.stderr.contains("the cluster has no member 77")), (2, true));
+    // No entry for nothing: a member keeps what changed since its checkpoint.
+    let mut client = nodes.client(nodes.leader(&[1, 2, 3]));
+    let refused = call(&mut client, &["LADON.CLUSTER", "REMOVE", "77"]);
+    assert_eq!(refused, error("ERR there is no member 77"));
 }
 
 /// Threads that serve clients look at the cluster, also inside a transaction, while the thread of the

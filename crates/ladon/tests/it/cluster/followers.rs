@@ -3,7 +3,7 @@
 use super::{Nodes, quorum, told};
 use crate::common::until;
 use crate::http::Http;
-use crate::iproto::client::{Iproto, Refusal, array, int, text};
+use crate::iproto::client::{Iproto, Refusal, array, int, map, text};
 use crate::live::{bulk, call, error, ok};
 use crate::memcached::Memcached;
 use ladon_crash::Client;
@@ -175,6 +175,33 @@ impl Doors {
         Doors { memcached, http: Http::connect(nodes.http_port(node)), iproto }
     }
 
+    /// Makes a persistent function, in Tarantool's words for it.
+    fn define(&mut self, name: &str, body: &str) {
+        let (no, now) = (vec![0xc2], text("2026-11-29 00:00:00"));
+        let fields = [
+            int(100),
+            int(1),
+            text(name),
+            int(0),
+            text("LUA"),
+            text(body),
+            text("function"),
+            array(&[]),
+            text("any"),
+            text("none"),
+            text("none"),
+            no.clone(),
+            no,
+            vec![0xc3],
+            array(&[text("LUA")]),
+            map(&[]),
+            text(""),
+            now.clone(),
+            now,
+        ];
+        self.iproto.insert(296, &array(&fields));
+    }
+
     fn sql(&mut self, text: &str) -> Result<Vec<Vec<u8>>, Refusal> {
         let statement = Statement::Text(text.as_bytes());
         self.iproto.ask(&Request::Execute(Execute { statement, bind: None }))
@@ -189,6 +216,7 @@ fn every_protocol_reads_at_quorum_from_followers() {
     let (mut writer, mut at_leader) = (nodes.client(leader), Doors::of(&nodes, leader));
     at_leader.sql("CREATE TABLE t (id INT PRIMARY KEY, n INT)").expect("it leads");
     at_leader.sql("INSERT INTO t VALUES (1, 0)").expect("it leads");
+    at_leader.define("get", "function() return box.space.T:get(1)[2] end");
     let mut doors = [one, other].map(|node| Doors::of(&nodes, node));
     for count in 1..=30 {
         assert_eq!(call(&mut writer, &["SET", "a", &count.to_string()]), ok());
@@ -200,6 +228,8 @@ fn every_protocol_reads_at_quorum_from_followers() {
         assert_eq!(http.ask("GET /get/a", "").text(), format!("{{\"result\":\"{count}\"}}"));
         let shown = doors[count % 2].sql("SELECT n FROM t WHERE id = 1").expect("rows");
         assert_eq!(shown, [array(&[int(count as u64)])]);
+        let shown = doors[count % 2].iproto.call("get", &array(&[])).expect("a value");
+        assert_eq!(shown, [int(count as u64)]);
         // What is no read is refused as ever.
         let refused = doors[count % 2].sql("DELETE FROM t").expect_err("it follows");
         assert_eq!((refused.0, refused.1.contains("read-only instance")), (7, true), "{refused:?}");
@@ -223,6 +253,8 @@ fn every_protocol_reads_at_quorum_from_followers() {
         let refused = reader.sql(text).expect_err("nobody leads");
         assert_eq!((refused.0, refused.1.contains("leader")), (7, true), "{text}: {refused:?}");
     }
+    let refused = reader.iproto.call("get", &array(&[])).expect_err("nobody leads");
+    assert_eq!((refused.0, refused.1.contains("leader")), (7, true), "{refused:?}");
     // Who comes now is let in.
     Doors::of(&nodes, one).sql("SELECT 1").expect_err("nobody leads");
 }
