@@ -74,17 +74,9 @@ pub fn execute(
     // Errors show the user's rights as well.
     let mut depends = running.depends.max(running.session.rights_changed());
     let node = running.thread.node;
-    if !node.role.is_free() {
-        // A follower has nothing but what is committed, and answers what tells of no data at any gate;
-        // and what is read once the leader has named its position.
-        let is_known = match tells_of_data && !is_refused {
-            true if header.request_type == request_type::AUTH => node.role.get() == Role::Follows,
-            true => running.thread.local.leader_read.is_in_force(&node.leader_reads),
-            false => true,
-        };
-        if is_known {
-            depends = Lsn::ZERO;
-        }
+    let tells_of_data = tells_of_data && !is_refused;
+    if !node.role.is_free() && running.is_committed(header.request_type, tells_of_data) {
+        depends = Lsn::ZERO;
     }
     let (long, version) = (running.long.take(), running.schema_version);
     if let Err(Ended::Again(flow)) = done {
@@ -158,6 +150,17 @@ fn check_stream(header: &Header) -> Result<(), BoxError> {
 }
 
 impl Running<'_, '_> {
+    /// Whether what a node shows that does not lead is committed. A follower has nothing else, and answers
+    /// what tells of no data at any gate; and what is read once the leader has named its position.
+    fn is_committed(&self, of: u32, tells_of_data: bool) -> bool {
+        let node = self.thread.node;
+        match tells_of_data {
+            true if of == request_type::AUTH => node.role.get() == Role::Follows,
+            true => self.thread.local.leader_read.is_in_force(&node.leader_reads),
+            false => true,
+        }
+    }
+
     /// Admits what is about data.
     fn admit(
         &mut self,

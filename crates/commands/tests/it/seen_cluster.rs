@@ -187,7 +187,6 @@ fn reads_at_quorum_wait_for_the_leaders_position() {
     for (why, told) in [
         (Unanswered::Late, "-NOQUORUM The leader was not heard"),
         (Unanswered::Unknown, "-NOQUORUM The leader is of a version"),
-        (Unanswered::Program, "-NOQUORUM What box.resp.call reads"),
     ] {
         client.local.leader_read = LeaderRead::Refused(why);
         let shown = node.run(&mut client, "GET a");

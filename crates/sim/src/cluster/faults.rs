@@ -96,6 +96,17 @@ impl World {
         self.note(|| format!("cut until {ms} ms: {cut:?}"));
     }
 
+    /// All machines lose their power at once: what is on no disk is nowhere.
+    pub(super) fn lose_all_power(&mut self) {
+        self.note(|| "all lose their power".to_owned());
+        for at in 0..self.places.len() {
+            if self.places[at].life.is_some() {
+                self.report.power_cuts += 1;
+                self.end(at, true);
+            }
+        }
+    }
+
     pub(super) fn fault(&mut self, at: usize) {
         let at = self.leader().filter(|_| self.random.chance(1, 3)).unwrap_or(at);
         if self.places[at].life.is_none() {
@@ -107,6 +118,9 @@ impl World {
                 self.report.kills += 1;
                 self.note(|| format!("member {id} is killed"));
                 self.end(at, false);
+            }
+            2 if self.plan.power_cuts && self.plan.slow_disks > 1 && self.random.chance(1, 2) => {
+                self.lose_all_power();
             }
             2 if self.plan.power_cuts => {
                 self.report.power_cuts += 1;

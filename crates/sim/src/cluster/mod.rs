@@ -120,6 +120,9 @@ struct Plan {
     /// One message in so many is late; zero: none.
     late: u64,
     power_cuts: bool,
+    /// The log writes and syncs in one of so many of its turns: what is in front of a vote is not on the
+    /// disk for long.
+    slow_disks: u64,
     disk_errors: bool,
     /// From when on a member restarts on whose promise not to vote a leader's lease hangs.
     forgets_from_us: u64,
@@ -130,12 +133,15 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(random: &mut Random) -> Plan {
+    fn new(random: &mut Random, seed: u64) -> Plan {
         let members = random.pick(&[3, 3, 3, 3, 3, 3, 3, 5, 2, 1]);
         let has_witness = members == 3 && random.chance(1, 3);
         let strands = has_witness && random.chance(1, 3);
+        // Of numbers of its own: seeds without it go as they did before there was this.
+        let mut of_disks = Random::stream(seed, 1);
         Plan {
             members,
+            slow_disks: if of_disks.chance(1, 4) { of_disks.pick(&[4, 16]) } else { 1 },
             workers: random.pick(&[1, 1, 2]),
             clients: 3 + random.below(4) as usize,
             steps: if strands { 2_000 } else { 700 + random.below(1_300) },

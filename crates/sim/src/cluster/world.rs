@@ -84,7 +84,7 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(seed: u64, canary: ClusterCanary) -> World {
         let mut random = Random::new(seed);
-        let plan = Plan::new(&mut random);
+        let plan = Plan::new(&mut random, seed);
         let mut places: Vec<Place> = (0..plan.members).map(|_| Place::new(&mut random)).collect();
         if let Some(last) = places.last_mut() {
             last.is_witness = plan.has_witness;
@@ -148,6 +148,10 @@ impl World {
         self.quick_us.contains(&self.now_us)
     }
 
+    fn is_disk_busy(&mut self) -> bool {
+        self.plan.slow_disks > 1 && !self.random.chance(1, self.plan.slow_disks)
+    }
+
     /// Nothing else fails before a promise is forgotten and what comes of it.
     pub(super) fn is_calm(&self) -> bool {
         self.restart.is_some() || self.strand.is_some() || self.is_quick()
@@ -160,6 +164,7 @@ impl World {
         match self.random.below(100) {
             0..24 => self.client_acts()?,
             24..42 => self.worker_turns(at)?,
+            42..53 if self.is_disk_busy() => {}
             42..53 => self.log_step(at),
             53..68 => self.take_part(at)?,
             68..92 => {
@@ -431,6 +436,13 @@ impl World {
             life.reign = writes.then_some(self.report.reigns);
             let (id, reigns) = (self.places[at].id, self.report.reigns);
             self.note(|| format!("member {id} writes: {writes} (reign {reigns})"));
+            // What it takes for committed, most have on their disks.
+            let is_slow = self.plan.power_cuts && self.plan.slow_disks > 1;
+            if writes && self.faults && is_slow && !self.is_calm() && self.random.chance(1, 3) {
+                self.collect(at)?;
+                self.lose_all_power();
+                return Ok(());
+            }
         }
         self.collect(at)?;
         let Some(ended) = ended else { return Ok(()) };
