@@ -392,10 +392,7 @@ impl ExtentLog for GroupLog {
     }
 
     fn end_before_vote(&self) -> Lsn {
-        match self.planted {
-            Planted::VoteOvertakesLog => Lsn::ZERO,
-            _ => self.end(),
-        }
+        self.end()
     }
 
     fn save_vote(&self, vote: &Vote) -> io::Result<()> {

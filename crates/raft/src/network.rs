@@ -128,6 +128,10 @@ pub trait Transport: Send + Sync + 'static {
         member: &Member,
         request: Request,
     ) -> impl Future<Output = io::Result<Response>> + OptionalSend;
+
+    /// That member lacks what it had on its disk, and counts as absent; `told` says so. Called as often as
+    /// that is seen.
+    fn lacks(&self, to: MemberId, told: &str);
 }
 
 /// A node of a group.
@@ -259,11 +263,13 @@ impl<T: Transport> Link<T> {
         if had.is_none_or(|(of, had)| of != vote || index > had) {
             return Ok(());
         }
-        Err(io::Error::other(format!(
+        let told = format!(
             "member {} lacks the entry {index}, which it had on its disk: its directory was lost, or \
              is an old one; it has to be replaced by a new member",
             self.to
-        )))
+        );
+        self.transport.lacks(self.to, &told);
+        Err(io::Error::other(told))
     }
 
     /// The log's bytes for as many of these entries as fit into a message.

@@ -10,8 +10,6 @@ pub enum Planted {
     AckBeforeSync,
     /// A vote is forgotten with a restart.
     VoteNotSaved,
-    /// A vote is on the disk before the entries in front of it.
-    VoteOvertakesLog,
     /// A witness that leads sends its checkpoint, which is empty, to a member that is far behind.
     WitnessSendsNothing,
 }

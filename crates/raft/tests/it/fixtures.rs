@@ -9,15 +9,19 @@ use crate::world::{ManualClock, Sink};
 use ladon_log::{DataDir, LogOptions};
 use ladon_platform::SystemDisk;
 use ladon_raft::{
-    Cut, EntryId, ExtentLog, GroupLog, GroupState, Index, LeaderId, Member, Payload, Planted, Vote,
-    Writers, decode_entry,
+    Cut, EntryId, ExtentLog, Group, GroupLog, GroupState, Index, LeaderId, Member, Payload,
+    Planted, Storage, Vote, Writers, decode_entry,
 };
 use ladon_record::Lsn;
 use openraft::Membership;
+use openraft::storage::RaftLogStorage;
+use openraft_rt_sim::SimRuntime;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 struct Nobody;
 
@@ -155,4 +159,23 @@ fn write_fixtures() {
     log.log().make_durable(log.log().reserved()).unwrap();
     drop((appender, log));
     let _ = fs::remove_file(path.join("LOCK"));
+}
+
+/// openraft takes a vote that is on the disk for a sign that all entries in front of it are, and tells a
+/// leader so: the vote has to wait for them.
+#[test]
+fn a_vote_waits_for_the_entries_in_front_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = Arc::new(open(folder.path()));
+    let mut storage = Storage::new(Arc::clone(&log));
+    log.append_entry(entry_id(0), &payload(0)).unwrap();
+    let vote = vote();
+    let mut saves = pin!(RaftLogStorage::<Group<SimRuntime>>::save_vote(&mut storage, &vote));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(saves.as_mut().poll(&mut context).is_pending());
+    assert_eq!(log.vote().unwrap(), None, "the entry is not on the disk");
+    log.log().step();
+    log.serve();
+    assert!(matches!(saves.as_mut().poll(&mut context), Poll::Ready(Ok(()))));
+    assert_eq!(log.vote().unwrap(), Some(vote));
 }

@@ -72,6 +72,11 @@ impl Transport for Postman {
             _ => Err(io::ErrorKind::TimedOut.into()),
         }
     }
+
+    /// No disk is lost here.
+    fn lacks(&self, _: MemberId, told: &str) {
+        panic!("{told}");
+    }
 }
 
 /// What all members have applied, together: the oracle.

@@ -11,8 +11,6 @@ pub enum Planted {
     /// A member that has just started gives its vote at once, although it may have promised a leader
     /// not to.
     LeaseForgotten,
-    /// A vote is on the disk before the entries in front of it, which count as stored then.
-    VoteOvertakesLog,
     /// What is on the leader's disk counts as committed.
     EarlyQuorum,
     /// A member whose data has more than the group's log goes on with it.
@@ -37,7 +35,6 @@ impl Planted {
     /// The part of it that is the log's.
     pub(super) fn in_log(self) -> ladon_raft::Planted {
         match self {
-            Planted::VoteOvertakesLog => ladon_raft::Planted::VoteOvertakesLog,
             Planted::WitnessSendsNothing => ladon_raft::Planted::WitnessSendsNothing,
             _ => ladon_raft::Planted::Nothing,
         }

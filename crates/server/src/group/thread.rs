@@ -64,7 +64,7 @@ async fn take_part(
     }
     let failover = Duration::from_millis(place.shared.settings.failover_timeout());
     let patience = failover.max(Duration::from_millis(100));
-    let transport = Arc::new(ByMesh { mesh, patience });
+    let transport = Arc::new(ByMesh { mesh, patience, lacking: Mutex::default() });
     let taken = OwnSitting::take(place, handle, transport, &answers);
     let mut sitting = taken.await?;
     let ended = sit(&mut sitting, handle, orders).await;

@@ -8,6 +8,8 @@ use ladon_raft::{
     encode_request, encode_response,
 };
 use openraft_rt_tokio::TokioRuntime;
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
@@ -28,6 +30,8 @@ pub(crate) struct ByMesh {
     pub(crate) mesh: Mesh,
     /// How long to wait for an answer.
     pub(crate) patience: Duration,
+    /// Members of whom the log says already that they lack something.
+    pub(crate) lacking: Mutex<BTreeSet<MemberId>>,
 }
 
 impl Transport for ByMesh {
@@ -42,6 +46,12 @@ impl Transport for ByMesh {
         let asked = self.mesh.ask(address, Some(to), GROUP_QUESTION, GROUP, body, patience);
         let answer = asked.await?;
         decode_response(&answer).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    fn lacks(&self, to: MemberId, told: &str) {
+        if self.lacking.lock().insert(to) {
+            tracing::error!("{told}");
+        }
     }
 }
 

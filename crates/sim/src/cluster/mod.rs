@@ -36,8 +36,6 @@ pub enum ClusterCanary {
     LeaseIgnored,
     /// A member that has just started forgets what it may have promised a leader.
     LeaseForgotten,
-    /// A vote is on the disk before the entries in front of it, which count as stored then.
-    VoteOvertakesLog,
     /// What is on the leader's disk counts as committed.
     EarlyQuorum,
     /// A checkpoint holds what is not committed.
@@ -64,10 +62,9 @@ pub enum ClusterCanary {
 
 impl ClusterCanary {
     /// All of them.
-    pub const ALL: [ClusterCanary; 14] = [
+    pub const ALL: [ClusterCanary; 13] = [
         ClusterCanary::LeaseIgnored,
         ClusterCanary::LeaseForgotten,
-        ClusterCanary::VoteOvertakesLog,
         ClusterCanary::EarlyQuorum,
         ClusterCanary::CheckpointAhead,
         ClusterCanary::RewindSkipped,
@@ -88,7 +85,6 @@ impl ClusterCanary {
             }
             ClusterCanary::LeaseIgnored => Planted::LeaseIgnored,
             ClusterCanary::LeaseForgotten => Planted::LeaseForgotten,
-            ClusterCanary::VoteOvertakesLog => Planted::VoteOvertakesLog,
             ClusterCanary::EarlyQuorum => Planted::EarlyQuorum,
             ClusterCanary::RewindSkipped => Planted::RewindSkipped,
             ClusterCanary::HalfRecord => Planted::HalfRecord,

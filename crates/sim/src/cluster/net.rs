@@ -33,7 +33,13 @@ pub(super) struct Postman {
     pub(super) post: Post,
     /// After so long, a question counts as unanswered.
     pub(super) patience: Duration,
+    /// A member that lacks what it had on its disk. A machine whose disk is lost gets another number, so
+    /// there must be none.
+    pub(super) lack: Lack,
 }
+
+/// What is told of a member that lacks something.
+pub(super) type Lack = Arc<Mutex<Option<String>>>;
 
 impl Transport for Postman {
     async fn ask(&self, to: MemberId, _: &Member, request: Request) -> io::Result<Response> {
@@ -45,5 +51,9 @@ impl Transport for Postman {
             Ok(Ok(answer)) => answer,
             _ => Err(io::ErrorKind::TimedOut.into()),
         }
+    }
+
+    fn lacks(&self, _: MemberId, told: &str) {
+        self.lack.lock().expect("nothing panics with it").get_or_insert_with(|| told.to_owned());
     }
 }

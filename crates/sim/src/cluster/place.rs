@@ -5,7 +5,7 @@
 //! the node's clock: where a node stood still, its runtime comes to what it missed one after the other,
 //! at the times at which it would have been.
 
-use super::net::{Post, Postman};
+use super::net::{Lack, Post, Postman};
 use super::{ClusterCanary, Plan};
 use crate::clock::SimClock;
 use crate::threads::{Threads, Woken};
@@ -79,6 +79,7 @@ pub(super) struct Life {
     /// The reign under way, if it leads and writes.
     pub(super) reign: Option<u64>,
     checkpoint_ahead: bool,
+    lack: Lack,
 }
 
 impl Place {
@@ -155,11 +156,13 @@ impl Life {
         }
         let (standing, log) = (Arc::clone(&placed.standing), Arc::clone(&placed.log));
         let patience = Duration::from_millis(plan.failover_ms.max(100));
-        let postman = Arc::new(Postman { from: place.id, post: Arc::clone(post), patience });
+        let lack = Lack::default();
+        let postman =
+            Postman { from: place.id, post: Arc::clone(post), patience, lack: lack.clone() };
         let answers = Answers::new(Arc::default());
         let mut runtime = SimRuntime::with_seed(random.next_u64());
         clock.begin_runtime();
-        let taken = runtime.block_on(Sitting::take(placed, &handle, postman, &answers));
+        let taken = runtime.block_on(Sitting::take(placed, &handle, Arc::new(postman), &answers));
         let mut sitting = taken.map_err(|error| failed("sit down", &error))?;
         sitting.kept_bytes = plan.kept_bytes;
         Ok(Life {
@@ -177,6 +180,7 @@ impl Life {
             has_led: false,
             reign: None,
             checkpoint_ahead: canary == ClusterCanary::CheckpointAhead,
+            lack,
         })
     }
 
@@ -209,6 +213,11 @@ impl Life {
         let answers = Arc::clone(&self.answers);
         self.run(async |sitting| sitting.leave(ended, &answers).await);
         self.log.let_go();
+    }
+
+    /// What this node says of another one that lacks what it had on its disk.
+    pub(super) fn lack(&self) -> Option<String> {
+        self.lack.lock().expect("nothing panics with it").clone()
     }
 
     pub(super) fn answers(&self) -> Arc<Answers<SimRuntime>> {

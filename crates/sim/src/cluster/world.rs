@@ -430,6 +430,9 @@ impl World {
         }
         let Some(life) = &mut self.places[at].life else { return Ok(()) };
         let ended = life.take_part();
+        if let Some(told) = life.lack() {
+            return Err(told);
+        }
         let writes = life.standing.writes();
         if writes != life.reign.is_some() {
             self.report.reigns += u64::from(writes);
