@@ -51,7 +51,6 @@ pub struct ProgramData {
     last: Option<(User, Box<Session>)>,
     /// What runs commands of Redis.
     commands: ProgramCommands,
-    /// Fibers' requests that wait for the leader's position.
     /// Something was published since the log's writer was woken, and when that was.
     has_published: bool,
     woke_ms: u64,
