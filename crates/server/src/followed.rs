@@ -1,10 +1,10 @@
 //! Records of another node's log, applied to this one's data while clients read.
 
 use crate::dropper::Dropper;
-use ladon_engine::{ApplyError, Followed, Keyspace, Scratch};
+use ladon_engine::{Ahead, ApplyError, Followed, Keyspace, Lookahead, Scratch};
 use ladon_kernel::message::Message;
 use ladon_kernel::shared::Shared;
-use ladon_log::frame::{FRAME_HEADER_BYTES, FrameHeader};
+use ladon_log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
 use ladon_record::{Changes, Lsn};
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,43 @@ pub(crate) struct FollowedRecords {
     pub(crate) dropper: Option<Dropper>,
 }
 
+/// Has the memory of records' keys fetched some records ahead of their turn: whoever applies them one
+/// after the other waits for little else.
+pub(crate) struct RecordsAhead<'k> {
+    /// The first key of each record.
+    keys: Vec<Ahead>,
+    next: usize,
+    lookahead: Lookahead<'k>,
+}
+
+impl RecordsAhead<'_> {
+    /// The next record of the frames is about to be applied, or passed over.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        self.lookahead.advance(&self.keys, self.next);
+        self.next += 1;
+    }
+}
+
 impl FollowedRecords {
+    /// Looks at the records in these frames, as far as they are whole.
+    pub(crate) fn look_ahead(&self, frames: &[u8]) -> RecordsAhead<'_> {
+        let (mut keys, mut rest) = (Vec::new(), frames);
+        while let Some(header) = frame_header(rest)
+            && let Some((frame, behind)) = rest.split_at_checked(header.frame_bytes() as usize)
+        {
+            rest = behind;
+            if FrameKind::from_u8(header.kind) == Some(FrameKind::Changes) {
+                let first = Changes::new(&frame[FRAME_HEADER_BYTES..]).next();
+                let key = first.as_ref().and_then(|first| first.as_ref().ok()?.key());
+                // One without a key has the place of some other one: that is fetched in vain.
+                let (db, key) = key.unwrap_or_default();
+                keys.push(Ahead { db, hash: self.keyspace.hash(key) });
+            }
+        }
+        RecordsAhead { keys, next: 0, lookahead: self.keyspace.lookahead() }
+    }
+
     /// Applies a record, the whole of which readers see at once.
     ///
     /// # Errors

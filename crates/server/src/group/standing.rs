@@ -238,13 +238,18 @@ impl Standing {
     /// Applies the whole frames of the window; returns where the next one begins.
     fn follow_window(&self, inner: &mut Inner, from: Lsn) -> io::Result<Lsn> {
         let (mut at, mut rest) = (from, &inner.window[..]);
+        let mut ahead = self.records.look_ahead(rest);
         while let Some(header) = frame_header(rest)
             && header.frame_bytes() <= rest.len() as u64
         {
             let (frame, behind) = rest.split_at(header.frame_bytes() as usize);
             at = header.lsn;
             rest = behind;
-            if FrameKind::from_u8(header.kind) != Some(FrameKind::Changes) || at <= inner.has {
+            if FrameKind::from_u8(header.kind) != Some(FrameKind::Changes) {
+                continue;
+            }
+            ahead.advance();
+            if at <= inner.has {
                 continue;
             }
             let (record, scratch) = (&frame[FRAME_HEADER_BYTES..], &mut inner.scratch);

@@ -231,12 +231,14 @@ impl FollowedData {
         let appended = self.log.append_frames(&mut receiver.appender, frames);
         let appended = appended.inspect_err(|_| self.is_astray.store(true, SeqCst));
         appended.map_err(io::Error::other)?;
+        let mut ahead = self.records.look_ahead(frames);
         let mut rest = frames;
         while let Some(header) = frame_header(rest) {
             let (frame, behind) = rest.split_at(header.frame_bytes() as usize);
             rest = behind;
             let mut has = self.has.lock();
             if FrameKind::from_u8(header.kind) == Some(FrameKind::Changes) {
+                ahead.advance();
                 let record = &frame[FRAME_HEADER_BYTES..];
                 let scratch = &mut receiver.scratch;
                 let applied = match self.planted.halves_records() {
