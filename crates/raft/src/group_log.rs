@@ -172,9 +172,7 @@ impl GroupLog {
     /// # Errors
     /// What the disk says.
     pub fn snapshot(&self) -> io::Result<Option<(EntryId, MembersChange)>> {
-        let Some(checkpoint) = self.log.last_checkpoint() else { return Ok(None) };
-        let covering = self.index.lock().covering(checkpoint.newest);
-        let Some(id) = covering else { return Ok(None) };
+        let Some(id) = self.covers_checkpoint() else { return Ok(None) };
         Ok(self.members_at(id)?.map(|members| (id, members)))
     }
 
@@ -237,7 +235,7 @@ impl GroupLog {
             // Asked for an older entry, as that of a checkpoint, it must not forget the newer changes.
             let newest = inner.state.changes().first();
             if newest.is_none_or(|(id, _)| *id < change.0) {
-                inner.state.save_change(change.clone(), self.needed())?;
+                inner.state.save_change(change.clone(), self.covers_checkpoint())?;
             }
             return Ok(Some(change));
         }
@@ -250,11 +248,11 @@ impl GroupLog {
     /// What the disk says.
     pub fn save_change(&self, change: MembersChange) -> io::Result<()> {
         let mut inner = self.inner.lock();
-        inner.state.save_change(change, self.needed())
+        inner.state.save_change(change, self.covers_checkpoint())
     }
 
-    /// The entry as of which the members may be asked for: that of the newest checkpoint.
-    fn needed(&self) -> Option<EntryId> {
+    /// The entry that covers the newest checkpoint: the members may be asked for as of that.
+    fn covers_checkpoint(&self) -> Option<EntryId> {
         let newest = self.log.last_checkpoint()?.newest;
         self.index.lock().covering(newest)
     }

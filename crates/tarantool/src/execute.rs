@@ -69,12 +69,11 @@ pub fn execute(
         true => running.admit(&header, &request),
         false => Ok(()),
     };
-    let is_refused = admitted.is_err();
+    let tells_of_data = tells_of_data && admitted.is_ok();
     let done = admitted.and_then(|()| running.run(&header, request, out));
     // Errors show the user's rights as well.
     let mut depends = running.depends.max(running.session.rights_changed());
     let node = running.thread.node;
-    let tells_of_data = tells_of_data && !is_refused;
     if !node.role.is_free() && running.is_committed(header.request_type, tells_of_data) {
         depends = Lsn::ZERO;
     }

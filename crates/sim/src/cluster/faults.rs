@@ -96,6 +96,11 @@ impl World {
         self.note(|| format!("cut until {ms} ms: {cut:?}"));
     }
 
+    /// Once in so many times, where there are power cuts and much is not on the disks yet.
+    pub(super) fn may_lose_all_power(&mut self, times: u64) -> bool {
+        self.plan.power_cuts && self.plan.slow_disks > 1 && self.random.chance(1, times)
+    }
+
     /// All machines lose their power at once: what is on no disk is nowhere.
     pub(super) fn lose_all_power(&mut self) {
         self.note(|| "all lose their power".to_owned());
@@ -119,9 +124,7 @@ impl World {
                 self.note(|| format!("member {id} is killed"));
                 self.end(at, false);
             }
-            2 if self.plan.power_cuts && self.plan.slow_disks > 1 && self.random.chance(1, 2) => {
-                self.lose_all_power();
-            }
+            2 if self.may_lose_all_power(2) => self.lose_all_power(),
             2 if self.plan.power_cuts => {
                 self.report.power_cuts += 1;
                 self.note(|| format!("member {id} loses its power"));

@@ -440,8 +440,7 @@ impl World {
             let (id, reigns) = (self.places[at].id, self.report.reigns);
             self.note(|| format!("member {id} writes: {writes} (reign {reigns})"));
             // What it takes for committed, most have on their disks.
-            let is_slow = self.plan.power_cuts && self.plan.slow_disks > 1;
-            if writes && self.faults && is_slow && !self.is_calm() && self.random.chance(1, 3) {
+            if writes && self.faults && !self.is_calm() && self.may_lose_all_power(3) {
                 self.collect(at)?;
                 self.lose_all_power();
                 return Ok(());

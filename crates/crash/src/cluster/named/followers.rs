@@ -1,8 +1,8 @@
 //! What those who only follow answer.
 
-use super::{Told, back, long, may_lose, ok, roles, said, send_all, write};
+use super::{Told, away, back, long, may_lose, ok, roles, said, send_all, write};
 use crate::client::Client;
-use crate::cluster::nodes::{Nodes, until};
+use crate::cluster::nodes::Nodes;
 use ladon_resp::client::Value;
 use std::collections::BTreeMap;
 use std::thread::sleep;
@@ -31,16 +31,12 @@ impl Lost {
     }
 
     fn begin(self, nodes: &Nodes, node: usize) -> Result<(), String> {
-        for other in nodes.others(node) {
-            match self {
-                Lost::StandsStill => nodes.stand_still(node),
-                Lost::CutOff => {
-                    nodes.network.cut(node, other)?;
-                    nodes.network.cut(other, node)?;
-                }
-                Lost::Mute => nodes.network.cut(node, other)?,
-                Lost::Deaf => nodes.network.cut(other, node)?,
-            }
+        let others = nodes.others(node);
+        match self {
+            Lost::StandsStill => nodes.stand_still(node),
+            Lost::CutOff => away(nodes, &[node])?,
+            Lost::Mute => others.iter().try_for_each(|&other| nodes.network.cut(node, other))?,
+            Lost::Deaf => others.iter().try_for_each(|&other| nodes.network.cut(other, node))?,
         }
         Ok(())
     }
@@ -83,10 +79,7 @@ pub(super) fn stale_local_read(nodes: &Nodes) -> Told {
 
 /// Writes at `quorum` without this one: whether it was acknowledged.
 fn is_written(nodes: &Nodes, without: usize, value: &str) -> Result<bool, String> {
-    let leads =
-        |node: &&usize| nodes.status(**node).is_some_and(|status| status.fact("role") == "leader");
-    let leader =
-        until("a leader of the others", || nodes.others(without).iter().find(leads).copied())?;
+    let leader = nodes.leader_among(&nodes.others(without))?;
     let mut writer = nodes.client(leader, "quorum")?;
     Ok(matches!(writer.call(&["SET", "key", value]), Ok(reply) if reply == ok()))
 }
