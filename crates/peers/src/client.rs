@@ -81,6 +81,8 @@ pub struct Client {
 const SEND_BYTES: usize = 64 << 10;
 /// A longer line is none of Redis' protocol.
 const LINE_BYTES_MAX: u64 = 64 << 10;
+/// Memory is taken for so much of a string before it has come.
+const RESERVED_BYTES_MAX: u64 = 1 << 20;
 /// Arrays inside arrays: nothing that is asked for here has more.
 const DEPTH_MAX: usize = 8;
 
@@ -193,7 +195,11 @@ impl Client {
         if self.out.len() >= SEND_BYTES { self.flush() } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    /// Sends what is queued, for replies that are read later.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn flush(&mut self) -> io::Result<()> {
         self.stream.get_mut().write_all(&self.out)?;
         self.out.clear();
         self.stream.get_mut().flush()
@@ -204,11 +210,32 @@ impl Client {
     /// # Errors
     /// See [`ClientError`].
     pub fn reply(&mut self) -> Result<Reply, ClientError> {
+        self.begin_reply()?;
+        self.read(0)
+    }
+
+    /// The next reply; if it is a string, its bytes are appended to `into`, and the reply has none.
+    ///
+    /// # Errors
+    /// See [`ClientError`]. A part of the bytes may have been appended.
+    pub fn reply_into(&mut self, into: &mut Vec<u8>) -> Result<Reply, ClientError> {
+        self.begin_reply()?;
+        let (kind, text) = self.head()?;
+        match (kind, bulk_bytes(kind, &text)?) {
+            (_, Some(length)) => {
+                self.bulk(length, into)?;
+                Ok(Reply::Bulk(Some(Vec::new())))
+            }
+            (kind, None) => self.read_rest(kind, text, 0),
+        }
+    }
+
+    fn begin_reply(&mut self) -> io::Result<()> {
         if !self.out.is_empty() {
             self.flush()?;
         }
         self.room = self.reply_bytes_max;
-        self.read(0)
+        Ok(())
     }
 
     /// Sends a request and reads its reply; an error is one here, too.
@@ -231,21 +258,33 @@ impl Client {
     }
 
     fn read(&mut self, depth: usize) -> Result<Reply, ClientError> {
+        let (kind, text) = self.head()?;
+        self.read_rest(kind, text, depth)
+    }
+
+    /// A reply's first line: its kind, and the text behind that.
+    fn head(&mut self) -> Result<(u8, String), ClientError> {
         let line = self.line()?;
         let (&kind, text) = line.split_first().ok_or(ClientError::Malformed)?;
-        let text = String::from_utf8_lossy(text).into_owned();
-        let number = || text.parse::<i64>().map_err(|_| ClientError::Malformed);
+        Ok((kind, String::from_utf8_lossy(text).into_owned()))
+    }
+
+    fn read_rest(&mut self, kind: u8, text: String, depth: usize) -> Result<Reply, ClientError> {
         Ok(match kind {
             b'+' => Reply::Simple(text),
             b'-' => Reply::Error(text),
-            b':' => Reply::Integer(number()?),
-            b'$' => Reply::Bulk(match u64::try_from(number()?) {
-                Err(_) => None,
-                Ok(length) => Some(self.bulk(length)?),
+            b':' => Reply::Integer(number_in(&text)?),
+            b'$' => Reply::Bulk(match bulk_bytes(kind, &text)? {
+                None => None,
+                Some(length) => {
+                    let mut bytes = Vec::new();
+                    self.bulk(length, &mut bytes)?;
+                    Some(bytes)
+                }
             }),
             b'*' if depth < DEPTH_MAX => {
                 let mut elements = Vec::new();
-                for _ in 0..number()? {
+                for _ in 0..number_in(&text)? {
                     elements.push(self.read(depth + 1)?);
                 }
                 Reply::Array(elements)
@@ -254,13 +293,14 @@ impl Client {
         })
     }
 
-    fn bulk(&mut self, length: u64) -> Result<Vec<u8>, ClientError> {
+    fn bulk(&mut self, length: u64, into: &mut Vec<u8>) -> Result<(), ClientError> {
         self.take_room(length)?;
-        let mut bytes = Vec::new();
-        (&mut self.stream).take(length).read_to_end(&mut bytes)?;
+        into.reserve(length.min(RESERVED_BYTES_MAX) as usize);
+        let read = (&mut self.stream).take(length).read_to_end(into)?;
         let mut end = [0; 2];
         self.stream.read_exact(&mut end)?;
-        if end == *b"\r\n" { Ok(bytes) } else { Err(ClientError::Malformed) }
+        let is_whole = read as u64 == length && end == *b"\r\n";
+        if is_whole { Ok(()) } else { Err(ClientError::Malformed) }
     }
 
     fn line(&mut self) -> Result<Vec<u8>, ClientError> {
@@ -273,5 +313,61 @@ impl Client {
         line.truncate(end);
         self.take_room(end as u64)?;
         Ok(line)
+    }
+}
+
+fn number_in(text: &str) -> Result<i64, ClientError> {
+    text.parse().map_err(|_| ClientError::Malformed)
+}
+
+/// The length of a string that is there, if that is what the reply is.
+fn bulk_bytes(kind: u8, text: &str) -> Result<Option<u64>, ClientError> {
+    let length = if kind == b'$' { number_in(text)? } else { -1 };
+    Ok(u64::try_from(length).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::thread;
+
+    /// A client of a server that says this, whatever it is asked, and then nothing more.
+    fn client_of(said: &'static [u8]) -> Client {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut [0; 14]).unwrap();
+            stream.write_all(said).unwrap();
+        });
+        let options = ServerOptions { address, user: None, password: None, tls: None };
+        let mut client = Client::connect(&options).unwrap().with_reply_bytes_max(100);
+        client.send(&[b"PING"]).unwrap();
+        client
+    }
+
+    #[test]
+    fn a_strings_bytes_come_behind_what_is_there() {
+        let mut client =
+            client_of(b"$3\r\nabc\r\n$0\r\n\r\n$-1\r\n-ERR no\r\n:7\r\n*1\r\n$1\r\nz\r\n");
+        let mut into = b"before:".to_vec();
+        let mut next = |into: &mut Vec<u8>| client.reply_into(into).unwrap();
+        assert_eq!(next(&mut into), Reply::Bulk(Some(Vec::new())));
+        assert_eq!(next(&mut into), Reply::Bulk(Some(Vec::new())));
+        assert_eq!(next(&mut into), Reply::Bulk(None));
+        assert_eq!(next(&mut into), Reply::Error("ERR no".to_owned()));
+        assert_eq!(next(&mut into), Reply::Integer(7));
+        assert_eq!(next(&mut into), Reply::Array(vec![Reply::Bulk(Some(b"z".to_vec()))]));
+        assert_eq!(into, b"before:abc");
+    }
+
+    #[test]
+    fn a_string_that_is_too_long_or_has_no_end_is_refused() {
+        let refused = |said| client_of(said).reply_into(&mut Vec::new()).unwrap_err();
+        assert!(matches!(refused(b"$1000000000000\r\n"), ClientError::TooLong(100)));
+        assert!(matches!(refused(b"$3\r\nabcd\r\n"), ClientError::Malformed));
+        assert!(matches!(refused(b"$3\r\nab"), ClientError::Io(_)));
+        assert!(matches!(refused(b"$x\r\n"), ClientError::Malformed));
     }
 }

@@ -17,6 +17,7 @@ use crate::space::defines;
 use crate::table::entry::ValueInit;
 use crate::types::string;
 use ladon_record::{Change, Changes, DbId, KeyHash, Lsn, SpaceId, ValueKind};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A change, and its value if that was made of its body before the locks were taken.
@@ -25,8 +26,9 @@ struct Prepared<'r>(Change<'r>, Option<Box<Object>>);
 /// A record's changes, and what they lock.
 #[derive(Default)]
 struct Plan<'r> {
-    changes: Vec<Prepared<'r>>,
-    hashes: Vec<KeyHash>,
+    /// Most records have one.
+    changes: SmallVec<[Prepared<'r>; 1]>,
+    hashes: SmallVec<[KeyHash; 1]>,
     locks_all: bool,
     /// In order.
     spaces: Vec<SpaceId>,

@@ -238,7 +238,7 @@ impl Standing {
     /// Applies the whole frames of the window; returns where the next one begins.
     fn follow_window(&self, inner: &mut Inner, from: Lsn) -> io::Result<Lsn> {
         let (mut at, mut rest) = (from, &inner.window[..]);
-        let mut ahead = self.records.look_ahead(rest);
+        let mut run = self.records.run(rest);
         while let Some(header) = frame_header(rest)
             && header.frame_bytes() <= rest.len() as u64
         {
@@ -248,7 +248,7 @@ impl Standing {
             if FrameKind::from_u8(header.kind) != Some(FrameKind::Changes) {
                 continue;
             }
-            ahead.advance();
+            let now_ms = run.advance();
             if at <= inner.has {
                 continue;
             }
@@ -256,9 +256,9 @@ impl Standing {
             match self.planted {
                 Planted::HalfRecord => {
                     let between = || (self.rest)(Duration::ZERO);
-                    self.records.apply_in_parts(at, record, scratch, &between)?;
+                    self.records.apply_in_parts((at, now_ms), record, scratch, &between)?;
                 }
-                _ => self.records.apply(at, record, scratch)?,
+                _ => self.records.apply((at, now_ms), record, scratch)?,
             }
         }
         if at == from {

@@ -298,35 +298,54 @@ impl<'a> Link<'a> {
         let mut receiver = self.data.receiver();
         self.following.tell(LinkState::Connected);
         self.data.take_role(Role::Follows);
-        let mut has_come = false;
+        let (mut has_come, mut is_asked) = (false, false);
         loop {
-            let end = log.reserved();
-            // An answer without bytes also says that somebody waits for what is on the disk here.
-            let most = if has_come { Duration::ZERO } else { DISK_WAIT_MAX };
-            let is_told = self.peer.own_durable(end, most);
             let is_full = self.data.is_full()?;
-            let from = Lsn(end.0 + receiver.rest_bytes());
-            let wait = if is_told && !is_full { HEARTBEAT } else { UNTOLD };
-            let numbers = [
-                from.to_string(),
-                log.durable().to_string(),
-                self.data.applied().to_string(),
-                wait.as_millis().to_string(),
-                (if is_full { 0 } else { PIECE_BYTES }).to_string(),
-            ];
-            let head: [&[u8]; 3] = [b"LADON.REPLICA", b"FRAMES", run.as_bytes()];
-            let words: Vec<&[u8]> =
-                head.into_iter().chain(numbers.iter().map(|word| word.as_bytes())).collect();
-            let Reply::Bulk(Some(bytes)) = self.ask(&words)? else {
+            let from = Lsn(log.reserved().0 + receiver.bytes.len() as u64);
+            if !is_asked {
+                // An answer without bytes also says that somebody waits for what is on the disk here.
+                let most = if has_come { Duration::ZERO } else { DISK_WAIT_MAX };
+                let is_told = self.peer.own_durable(log.reserved(), most);
+                let wait = if is_told && !is_full { HEARTBEAT } else { UNTOLD };
+                self.ask_frames(run, from, (wait, if is_full { 0 } else { PIECE_BYTES }))?;
+            }
+            let before = receiver.bytes.len();
+            let answer = self.peer.reply_into(&mut receiver.bytes);
+            let Reply::Bulk(Some(_)) = self.heard(answer)? else {
                 return Err(self.failed(ClientError::Malformed));
             };
-            has_come = !bytes.is_empty();
-            self.data.take(&mut receiver, &bytes)?;
-            self.following.tell_received(Lsn(from.0 + bytes.len() as u64), self.data.applied());
+            let came = receiver.bytes.len() - before;
+            has_come = came > 0;
+            let received = Lsn(from.0 + came as u64);
+            // What is next is read there, and on its way, while this is applied here.
+            is_asked = !is_full && self.peer.has_more(came);
+            if is_asked {
+                self.peer.own_durable(log.reserved(), Duration::ZERO);
+                self.ask_frames(run, received, (Duration::ZERO, PIECE_BYTES))?;
+            }
+            self.data.take(&mut receiver)?;
+            self.following.tell_received(received, self.data.applied());
             if is_full {
                 self.peer.rest(DISK_WAIT_MAX);
             }
         }
+    }
+
+    /// Asks for bytes of the log, at most so many, and tells what is here.
+    fn ask_frames(&mut self, run: &str, from: Lsn, most: (Duration, u64)) -> Result<(), LinkError> {
+        let (wait, bytes) = most;
+        let numbers = [
+            from.to_string(),
+            self.data.log().durable().to_string(),
+            self.data.applied().to_string(),
+            wait.as_millis().to_string(),
+            bytes.to_string(),
+        ];
+        let head: [&[u8]; 3] = [b"LADON.REPLICA", b"FRAMES", run.as_bytes()];
+        let words: Vec<&[u8]> =
+            head.into_iter().chain(numbers.iter().map(|word| word.as_bytes())).collect();
+        let sent = self.peer.send(&words).map_err(ClientError::from);
+        sent.map_err(|error| self.failed(error))
     }
 }
 

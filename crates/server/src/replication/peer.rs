@@ -6,6 +6,9 @@ use ladon_record::Lsn;
 use std::io;
 use std::time::Duration;
 
+/// So much of the log at once has come from a server that is far ahead.
+const MUCH_BYTES: usize = 256 << 10;
+
 /// The server that is followed, as far as a replica sees it.
 pub(super) trait Peer {
     /// Sends a request.
@@ -19,6 +22,15 @@ pub(super) trait Peer {
     /// # Errors
     /// The connection is gone, or what came is none.
     fn reply(&mut self) -> Result<Reply, ClientError>;
+
+    /// The same; if it is a string, its bytes are appended to `into`, and the reply has none.
+    ///
+    /// # Errors
+    /// As [`Peer::reply`].
+    fn reply_into(&mut self, into: &mut Vec<u8>) -> Result<Reply, ClientError>;
+
+    /// Whether an answer of so many bytes of the log tells that the other server has more.
+    fn has_more(&mut self, came: usize) -> bool;
 
     /// Waits until this server's own disk has everything up to `lsn`, and asks for that. Returns
     /// whether it has.
@@ -36,11 +48,20 @@ pub(super) struct Connected {
 
 impl Peer for Connected {
     fn send(&mut self, words: &[&[u8]]) -> io::Result<()> {
-        self.client.send(words)
+        self.client.send(words)?;
+        self.client.flush()
     }
 
     fn reply(&mut self) -> Result<Reply, ClientError> {
         self.client.reply()
+    }
+
+    fn reply_into(&mut self, into: &mut Vec<u8>) -> Result<Reply, ClientError> {
+        self.client.reply_into(into)
+    }
+
+    fn has_more(&mut self, came: usize) -> bool {
+        came >= MUCH_BYTES
     }
 
     fn own_durable(&mut self, lsn: Lsn, most: Duration) -> bool {

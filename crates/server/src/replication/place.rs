@@ -57,8 +57,8 @@ pub(crate) struct FollowedData {
 pub(super) struct Receiver {
     appender: Appender,
     scratch: Scratch,
-    /// A part of a frame.
-    rest: Vec<u8>,
+    /// What has come and was not taken.
+    pub(super) bytes: Vec<u8>,
 }
 
 impl FollowedData {
@@ -201,8 +201,8 @@ impl FollowedData {
     }
 
     pub(super) fn receiver(&self) -> Receiver {
-        let (scratch, rest) = (Scratch::default(), Vec::new());
-        Receiver { appender: self.log.appender(), scratch, rest }
+        let (scratch, bytes) = (Scratch::default(), Vec::new());
+        Receiver { appender: self.log.appender(), scratch, bytes }
     }
 
     /// Whether so much waits for the disk that nothing more is to come.
@@ -216,54 +216,46 @@ impl FollowedData {
         }
     }
 
-    /// Takes bytes of the other server's log, from behind those that came before: whole frames are
-    /// appended to this one, and their records applied.
+    /// Takes what has come of the other server's log: whole frames are appended to this one, and
+    /// their records applied. A part of a frame is left.
     ///
     /// # Errors
     /// They do not belong there. The data has to be synced anew.
-    pub(super) fn take(&self, receiver: &mut Receiver, bytes: &[u8]) -> io::Result<()> {
-        receiver.rest.extend_from_slice(bytes);
-        let whole = whole_frames(&receiver.rest)?;
+    pub(super) fn take(&self, receiver: &mut Receiver) -> io::Result<()> {
+        let whole = whole_frames(&receiver.bytes)?;
         if whole == 0 {
             return Ok(());
         }
-        let frames = receiver.rest.get(..whole).unwrap_or_default();
+        let frames = receiver.bytes.get(..whole).unwrap_or_default();
         let appended = self.log.append_frames(&mut receiver.appender, frames);
         let appended = appended.inspect_err(|_| self.is_astray.store(true, SeqCst));
         appended.map_err(io::Error::other)?;
-        let mut ahead = self.records.look_ahead(frames);
+        let mut run = self.records.run(frames);
         let mut rest = frames;
         while let Some(header) = frame_header(rest) {
             let (frame, behind) = rest.split_at(header.frame_bytes() as usize);
             rest = behind;
             let mut has = self.has.lock();
             if FrameKind::from_u8(header.kind) == Some(FrameKind::Changes) {
-                ahead.advance();
+                let now_ms = run.advance();
                 let record = &frame[FRAME_HEADER_BYTES..];
                 let scratch = &mut receiver.scratch;
                 let applied = match self.planted.halves_records() {
                     true => {
                         let between = || (self.rest)(Duration::ZERO);
-                        self.records.apply_in_parts(header.lsn, record, scratch, &between)
+                        self.records.apply_in_parts((header.lsn, now_ms), record, scratch, &between)
                     }
-                    false => self.records.apply(header.lsn, record, scratch),
+                    false => self.records.apply((header.lsn, now_ms), record, scratch),
                 };
                 applied.inspect_err(|_| self.is_broken.store(true, SeqCst))?;
             }
             *has = header.lsn;
         }
-        receiver.rest.drain(..whole);
-        if receiver.rest.is_empty() && receiver.rest.capacity() > (4 << 20) {
-            receiver.rest = Vec::new();
+        receiver.bytes.drain(..whole);
+        if receiver.bytes.is_empty() && receiver.bytes.capacity() > (4 << 20) {
+            receiver.bytes = Vec::new();
         }
         Ok(())
-    }
-}
-
-impl Receiver {
-    /// Bytes that have come of a frame that is not whole.
-    pub(super) fn rest_bytes(&self) -> u64 {
-        self.rest.len() as u64
     }
 }
 

@@ -164,6 +164,18 @@ impl Peer for SimPeer {
         self.replies.pop_front().ok_or_else(|| broke().into())
     }
 
+    fn reply_into(&mut self, into: &mut Vec<u8>) -> Result<Reply, ClientError> {
+        let mut reply = self.reply()?;
+        if let Reply::Bulk(Some(bytes)) = &mut reply {
+            into.append(bytes);
+        }
+        Ok(reply)
+    }
+
+    fn has_more(&mut self, came: usize) -> bool {
+        came > 0 && self.world.borrow_mut().random.chance(1, 2)
+    }
+
     fn own_durable(&mut self, lsn: Lsn, _: Duration) -> bool {
         let (own, syncs) = {
             let mut world = self.world.borrow_mut();
