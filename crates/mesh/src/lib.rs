@@ -21,6 +21,7 @@
 
 mod accepted;
 mod answering;
+mod body;
 mod frame;
 mod hello;
 mod identity;
@@ -36,6 +37,7 @@ mod sockets;
 mod strangers;
 mod target;
 
+pub use body::Body;
 pub use frame::{
     ANSWER, BODY_BYTES_MAX, BadFrame, FAILURE, FIRST_SERVICE_KIND, HEAD_BYTES, Head, LARGE_MAX,
     MORE,

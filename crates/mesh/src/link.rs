@@ -1,5 +1,6 @@
 //! The end of a link that asks: many questions under way, answers in any order.
 
+use crate::body::Body;
 use crate::identity::{Identity, Peer};
 use crate::inbox::{Inbox, Message, Side};
 use crate::mesh::Limits;
@@ -104,7 +105,7 @@ impl Link {
 
     /// Asks, and waits for the answer; the outer error is the link's. A caller that stops waiting
     /// frees its place.
-    pub(crate) async fn ask(&self, kind: u8, group: u16, body: Bytes) -> Result<Answer, LinkError> {
+    pub(crate) async fn ask(&self, kind: u8, group: u16, body: Body) -> Result<Answer, LinkError> {
         let held = self.shared.admit(body.len()).await?;
         let (sender, receiver) = oneshot::channel();
         let id = self.shared.waiting.lock().insert(sender)?;

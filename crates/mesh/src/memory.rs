@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 /// takes 3 ms. The room is addresses only: pages come as bytes do.
 const MOVED_MAX: usize = 8 << 20;
 /// Memory of fewer bytes is given back at once.
-const FREED_HERE_MAX: usize = 1 << 20;
+pub(crate) const FREED_HERE_MAX: usize = 1 << 20;
 
 /// Appends to a message that may have `max` bytes.
 pub(crate) fn append(message: &mut Vec<u8>, bytes: &[u8], max: usize) {

@@ -1,5 +1,6 @@
 //! The handle: asks others, and has others' questions answered.
 
+use crate::body::Body;
 use crate::frame::{BODY_BYTES_MAX, FIRST_SERVICE_KIND};
 use crate::identity::{Identity, Peer};
 use crate::inbox::Sizes;
@@ -241,9 +242,10 @@ impl Mesh {
         expected_node: Option<u64>,
         kind: u8,
         group: u16,
-        body: Vec<u8>,
+        body: impl Into<Body>,
         limit: Duration,
     ) -> io::Result<Bytes> {
+        let body = body.into();
         let refused = |text: String| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         if kind < FIRST_SERVICE_KIND {
             return refused(format!("kind {kind} is one of the mesh's own"));
@@ -254,7 +256,7 @@ impl Mesh {
         let target = self.target(address);
         let asked = async {
             let link = self.link(&target, expected_node).await?;
-            let answer = link.ask(kind, group, body.into()).await;
+            let answer = link.ask(kind, group, body).await;
             answer.map_err(|error| error.error())?.map_err(io::Error::other)
         };
         within(address, limit, asked).await

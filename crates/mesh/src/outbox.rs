@@ -1,10 +1,10 @@
 //! Messages on their way out of a link: small ones overtake large ones, and large ones take turns.
 
+use crate::body::{Batch, Body};
 use crate::frame::{
     ALIVE, ANSWER, BODY_BYTES_MAX, FAILURE, GIVEN_UP, HEAD_BYTES, Head, LARGE_MAX, MORE, REFUSAL,
 };
 use crate::memory;
-use bytes::{Buf as _, Bytes};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
@@ -17,20 +17,25 @@ const SMALL_BYTES: usize = BODY_BYTES_MAX;
 pub(crate) struct Outgoing {
     head: Head,
     /// What is still to be sent.
-    body: Bytes,
+    body: Body,
     bytes: usize,
+    /// All of a message whose memory is much: held until the message goes, as the last that holds it.
+    kept: Option<Body>,
     /// Released once the last byte is on its way.
     _held: Vec<OwnedSemaphorePermit>,
 }
 
 impl Drop for Outgoing {
     fn drop(&mut self) {
-        memory::free(std::mem::take(&mut self.body), self.bytes);
+        if let Some(kept) = self.kept.take() {
+            self.body = Body::default();
+            memory::free(kept, self.bytes);
+        }
     }
 }
 
 impl Outgoing {
-    pub(crate) fn question(kind: u8, group: u16, id: u32, body: Bytes) -> Outgoing {
+    pub(crate) fn question(kind: u8, group: u16, id: u32, body: Body) -> Outgoing {
         Outgoing::new(Head { length: 0, kind, flags: 0, group, id }, body, Vec::new())
     }
 
@@ -51,16 +56,17 @@ impl Outgoing {
         Outgoing::new(Head { length: 0, kind, flags, group, id }, body.into(), held)
     }
 
-    fn new(head: Head, body: Bytes, held: Vec<OwnedSemaphorePermit>) -> Outgoing {
+    fn new(head: Head, body: Body, held: Vec<OwnedSemaphorePermit>) -> Outgoing {
         let bytes = body.len();
-        Outgoing { head, body, bytes, _held: held }
+        let kept = (bytes > memory::FREED_HERE_MAX).then(|| body.clone());
+        Outgoing { head, body, bytes, kept, _held: held }
     }
 
     fn is_begun(&self) -> bool {
         self.body.len() < self.bytes
     }
 
-    fn own(kind: u8, id: u32, body: Bytes, held: Vec<OwnedSemaphorePermit>) -> Outgoing {
+    fn own(kind: u8, id: u32, body: Body, held: Vec<OwnedSemaphorePermit>) -> Outgoing {
         Outgoing::new(Head::own(kind, id, 0), body, held)
     }
 
@@ -68,16 +74,19 @@ impl Outgoing {
         self.body.len() > BODY_BYTES_MAX
     }
 
-    /// Writes the next frame; whether it was the last one.
-    fn write(&mut self, out: &mut Vec<u8>) -> bool {
+    /// Writes the next frame. Returns the message unless that was its last one.
+    fn write(mut self, out: &mut Batch) -> Option<Outgoing> {
         let length = self.body.len().min(BODY_BYTES_MAX);
         let is_last = length == self.body.len();
         let flags = self.head.flags | if is_last { 0 } else { MORE };
         let head = Head { length: length as u32, flags, ..self.head };
-        out.extend_from_slice(&head.encode());
-        out.extend_from_slice(&self.body[..length]);
-        self.body.advance(length);
-        is_last
+        out.put(&head.encode());
+        self.body.move_to(out, length);
+        if !is_last {
+            return Some(self);
+        }
+        out.end(self);
+        None
     }
 }
 
@@ -128,7 +137,7 @@ impl Outbox {
     /// begun with it.
     pub(crate) fn withdraw(&self, id: u32, held: Vec<OwnedSemaphorePermit>) {
         if !self.remove(id) {
-            self.push(Outgoing::own(GIVEN_UP, id, Bytes::new(), held));
+            self.push(Outgoing::own(GIVEN_UP, id, Body::default(), held));
         }
     }
 
@@ -164,16 +173,17 @@ impl Outbox {
 
     /// Writes what goes next: some small messages, then one frame of a large one. Nothing, if there
     /// is nothing; whether that was the link's last frame.
-    pub(crate) fn fill(&self, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn fill(&self, out: &mut Batch) -> bool {
         let mut guard = self.queues.lock();
         let queues = &mut *guard;
         if let Some(text) = queues.refusal.take() {
-            let text = Bytes::from(text);
-            Outgoing::own(REFUSAL, 0, text.slice(..text.len().min(1024)), Vec::new()).write(out);
+            let mut text = text.into_bytes();
+            text.truncate(1024);
+            Outgoing::own(REFUSAL, 0, text.into(), Vec::new()).write(out);
             return true;
         }
         while out.len() < SMALL_BYTES
-            && let Some(mut message) = queues.small.pop_front()
+            && let Some(message) = queues.small.pop_front()
         {
             message.write(out);
         }
@@ -187,10 +197,11 @@ impl Outbox {
             queues.active_bytes = bytes;
             queues.active.extend(queues.large.pop_front());
         }
-        if let Some(mut message) = queues.active.pop_front() {
+        if let Some(message) = queues.active.pop_front() {
+            let bytes = message.bytes;
             match message.write(out) {
-                true => queues.active_bytes -= message.bytes,
-                false => queues.active.push_back(message),
+                None => queues.active_bytes -= bytes,
+                Some(message) => queues.active.push_back(message),
             }
         }
         false
@@ -225,8 +236,9 @@ mod tests {
 
     /// Id, kind and flags of each frame in what is written at once.
     fn filled(outbox: &Outbox) -> Vec<(u32, u8, u8)> {
-        let mut out = Vec::new();
+        let mut out = Batch::default();
         outbox.fill(&mut out);
+        let out = out.to_vec();
         let mut rest = out.as_slice();
         let mut frames = Vec::new();
         while let Some((head, body)) = rest.split_first_chunk() {

@@ -1,5 +1,6 @@
 //! What both ends of a link do with their connection: read, write, stay alive, end.
 
+use crate::body::Batch;
 use crate::frame::BadFrame;
 use crate::mesh::Limits;
 use crate::outbox::{Outbox, alive};
@@ -69,21 +70,21 @@ pub(crate) async fn read<R: AsyncRead + Unpin>(
 
 /// Writes what is in the outbox, or now and then that this side is there.
 async fn write<W: AsyncWrite + Unpin>(half: &mut W, outbox: &Outbox, limits: &Limits) -> Ended {
-    let mut out = Vec::new();
+    let mut out = Batch::default();
     let mut turn = Turn::default();
     loop {
         out.clear();
         let is_last = outbox.fill(&mut out);
         if out.is_empty() {
             // An idle link keeps no buffer.
-            out = Vec::new();
+            out = Batch::default();
             if timeout(limits.alive_interval, outbox.wait()).await.is_ok() {
                 continue;
             }
-            out.extend_from_slice(&alive());
+            out.put(&alive());
         }
         let written = async {
-            half.write_all(&out).await?;
+            out.write_to(half).await?;
             half.flush().await?;
             if is_last { half.shutdown().await } else { Ok(()) }
         };

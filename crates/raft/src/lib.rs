@@ -50,4 +50,6 @@ pub use seat::{Now, Seat, Seen};
 pub use state::{ClusterId, GROUP_FORMAT, GroupState, MembersChange};
 pub use storage::{ExtentLog, OnDurable, Storage, StoredEntry};
 pub use types::{EntryId, Group, LeaderId, MemberId, Reign, Vote, group_config, lease};
-pub use wire::{BadMessage, decode_request, decode_response, encode_request, encode_response};
+pub use wire::{
+    BadMessage, decode_request, decode_response, encode_request, encode_response, request_parts,
+};

@@ -27,6 +27,9 @@ use std::sync::Arc;
 /// As many bytes of the log go into one message, or one entry.
 const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 
+/// So much memory stays for the next message. An entry has what came while the one before was on its way.
+const SPARE_BYTES_MAX: usize = 4 << 20;
+
 /// What one member asks another one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
@@ -213,6 +216,7 @@ pub struct Link<T> {
     member: Member,
     log: Arc<GroupLog>,
     bytes: LogBytes,
+    spare: Spare,
     reached: Reached,
 }
 
@@ -223,7 +227,8 @@ impl<T: Transport, RT: AsyncRuntime> RaftNetworkFactory<Group<RT>> for Network<T
         let (log, transport) = (self.log.clone(), self.transport.clone());
         let bytes = LogBytes::new(log.log().clone());
         let reached = Arc::clone(&self.reached);
-        Link { transport, to, member: member.clone(), log, bytes, reached }
+        let (member, spare) = (member.clone(), Spare::default());
+        Link { transport, to, member, log, bytes, spare, reached }
     }
 }
 
@@ -272,23 +277,75 @@ impl<T: Transport> Link<T> {
         Err(io::Error::other(told))
     }
 
-    /// The log's bytes for as many of these entries as fit into a message.
+    /// The log's bytes for as many of these entries as fit into a message and follow each other there.
     fn fill(&mut self, entries: &mut Vec<Entry>) -> io::Result<()> {
-        let mut bytes = 0;
-        let mut count = 0;
-        for entry in &mut *entries {
+        let (mut count, mut end) = (0, None);
+        let mut from = Lsn::ZERO;
+        for entry in &*entries {
             let extent = entry.extent.ok_or_else(|| io::Error::other("it is not in the log"))?;
-            if count > 0 && bytes + extent.bytes() > MESSAGE_BYTES_MAX {
-                break;
+            match end {
+                None => from = extent.from,
+                Some(end) if end != extent.from => break,
+                Some(_) if extent.to.0 - from.0 > MESSAGE_BYTES_MAX => break,
+                Some(_) => {}
             }
-            let mut frames = vec![0; extent.bytes() as usize];
-            self.bytes.read(extent.from, &mut frames)?;
-            entry.frames = Bytes::from(frames);
-            bytes += extent.bytes();
+            end = Some(extent.to);
             count += 1;
         }
         entries.truncate(count);
+        let length = end.map_or(0, |end| (end.0 - from.0) as usize);
+        let mut frames = self.spare.lend(length, |bytes| self.bytes.read(from, bytes))?;
+        for entry in entries {
+            let length = entry.extent.map_or(0, |extent| extent.bytes() as usize);
+            entry.frames = frames.split_to(length);
+        }
         Ok(())
+    }
+}
+
+/// Memory of a message that has gone, for the next one: the system gives new memory page by page, which
+/// takes longer than to fill it.
+#[derive(Clone, Default)]
+struct Spare(Arc<Mutex<Vec<u8>>>);
+
+/// Bytes in such memory, which goes back when the last part of them does.
+struct Lent {
+    bytes: Vec<u8>,
+    length: usize,
+    back: Spare,
+}
+
+impl Spare {
+    /// So many bytes, which `read` fills.
+    fn lend(
+        &self,
+        length: usize,
+        read: impl FnOnce(&mut [u8]) -> io::Result<()>,
+    ) -> io::Result<Bytes> {
+        let mut bytes = std::mem::take(&mut *self.0.lock());
+        if bytes.len() as u64 > MESSAGE_BYTES_MAX && bytes.len() > 4 * length {
+            bytes = Vec::new();
+        }
+        if bytes.len() < length {
+            bytes.resize(length, 0);
+        }
+        let mut lent = Lent { bytes, length, back: self.clone() };
+        read(&mut lent.bytes[..length])?;
+        Ok(Bytes::from_owner(lent))
+    }
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if self.bytes.len() <= SPARE_BYTES_MAX {
+            *self.back.0.lock() = std::mem::take(&mut self.bytes);
+        }
     }
 }
 

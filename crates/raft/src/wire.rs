@@ -47,10 +47,14 @@ pub enum BadMessage {
 
 /// The bytes of a question.
 pub fn encode_request(request: &Request) -> Vec<u8> {
-    let mut out = Vec::new();
+    request_parts(request).concat()
+}
+
+/// The bytes of a question, in parts: those of the log or of a file are not copies.
+pub fn request_parts(request: &Request) -> Vec<Bytes> {
+    let (mut parts, mut out) = (Vec::new(), Vec::new());
     match request {
         Request::Append { vote, previous, committed, entries } => {
-            out.reserve(64 + entries.iter().map(|entry| 12 + entry.frames.len()).sum::<usize>());
             out.push(1);
             put_vote(&mut out, vote);
             put_id(&mut out, previous);
@@ -61,7 +65,7 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
                 let from = entry.extent.map_or(Lsn::ZERO, |extent| extent.from);
                 out.extend_from_slice(&from.0.to_le_bytes());
                 out.extend_from_slice(&(entry.frames.len() as u32).to_le_bytes());
-                out.extend_from_slice(&entry.frames);
+                parts.extend([std::mem::take(&mut out).into(), entry.frames.clone()]);
             }
         }
         Request::Vote { vote, last, is_transfer, is_question } => {
@@ -89,11 +93,10 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
         }
         Request::ReadIndex => out.push(7),
         Request::SnapshotPart { file, at, bytes } => {
-            out.reserve(16 + bytes.len());
             out.push(5);
             out.extend_from_slice(&file.to_le_bytes());
             out.extend_from_slice(&at.to_le_bytes());
-            out.extend_from_slice(bytes);
+            parts.extend([std::mem::take(&mut out).into(), bytes.clone()]);
         }
         Request::SnapshotEnd { vote, members: (id, members) } => {
             out.push(6);
@@ -103,7 +106,8 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
             encode_members(members, &mut out);
         }
     }
-    out
+    parts.push(out.into());
+    parts
 }
 
 /// The inverse of [`encode_request`]; the entries' bytes are parts of `bytes`, not copies.

@@ -2,10 +2,10 @@
 
 use super::answers::Answers;
 use bytes::Bytes;
-use ladon_mesh::{Mesh, Peer, Service};
+use ladon_mesh::{Body, Mesh, Peer, Service};
 use ladon_raft::{
     Member, MemberId, Request, Response, Transport, decode_request, decode_response,
-    encode_request, encode_response,
+    encode_response, request_parts,
 };
 use openraft_rt_tokio::TokioRuntime;
 use parking_lot::Mutex;
@@ -39,7 +39,9 @@ impl Transport for ByMesh {
         if matches!(request, Request::ReadIndex) {
             self.may_ask(to, member).await?;
         }
-        let body = encode_request(&request);
+        let body = Body::from_iter(request_parts(&request));
+        // Memory of a long entry is given back by who has it last: by the mesh, which can.
+        drop(request);
         // A large entry takes as long as it takes; the mesh ends a link that stands still.
         let patience = self.patience.max(Duration::from_millis(body.len() as u64 >> 13));
         let address = &member.address;
