@@ -32,6 +32,11 @@ use tokio::sync::Notify;
 
 /// Proposals under way, so that entries grow with the load.
 const PROPOSALS_MAX: u64 = 4;
+/// So much is proposed at once, also beside others under way: an entry travels in one message, which
+/// takes memory at both ends, and the time of those who read and write it.
+const ENTRY_BYTES: u64 = 1 << 20;
+/// Proposals under way, those of so much among them.
+const FULL_PROPOSALS_MAX: u64 = 1024;
 /// What nobody waits for is proposed after so long.
 pub(super) const PROPOSE_EVERY: Duration = Duration::from_millis(5);
 /// The same, while nothing comes.
@@ -141,6 +146,8 @@ where
     checkpoint: Lsn,
     /// See [`KEPT_BYTES`].
     pub kept_bytes: u64,
+    /// See [`ENTRY_BYTES`].
+    pub entry_bytes: u64,
     planted: Planted,
 }
 
@@ -227,6 +234,7 @@ where
             replaced,
             checkpoint: Lsn::ZERO,
             kept_bytes: if is_witness { KEPT_BY_WITNESS_BYTES } else { KEPT_BYTES },
+            entry_bytes: ENTRY_BYTES,
             planted,
         })
     }
@@ -423,7 +431,9 @@ where
         }
         let is_due = records > proposed && at.elapsed() >= PROPOSE_EVERY;
         let under_way = now.last_index.saturating_sub(now.applied_index);
-        if (is_wanted || is_due) && under_way < PROPOSALS_MAX {
+        let is_full = records.0.saturating_sub(proposed.0) >= self.entry_bytes;
+        let most = if is_full { FULL_PROPOSALS_MAX } else { PROPOSALS_MAX };
+        if (is_wanted || is_due || is_full) && under_way < most {
             self.proposed = (self.log.reserved(), RT::Instant::now());
             // If it takes part no more, its state says so.
             let _ = self.seat.propose().await;

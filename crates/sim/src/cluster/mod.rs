@@ -111,6 +111,8 @@ struct Plan {
     segment_bytes: u64,
     /// Log that is kept for members that are behind.
     kept_bytes: u64,
+    /// So much is proposed at once, beside whatever is under way.
+    entry_bytes: u64,
     /// One message in so many is lost; zero: none.
     loss: u64,
     /// One message in so many is late; zero: none.
@@ -135,6 +137,7 @@ impl Plan {
         let strands = has_witness && random.chance(1, 3);
         // Of numbers of its own: seeds without it go as they did before there was this.
         let mut of_disks = Random::stream(seed, 1);
+        let mut of_entries = Random::stream(seed, 2);
         Plan {
             members,
             slow_disks: if of_disks.chance(1, 4) { of_disks.pick(&[4, 16]) } else { 1 },
@@ -144,6 +147,7 @@ impl Plan {
             failover_ms: if strands { 50 } else { random.pick(&[50, 100, 100, 300]) },
             segment_bytes: random.pick(&[2_000, 8_000, 1 << 20]),
             kept_bytes: random.pick(&[0, 1_000, 64 << 20]),
+            entry_bytes: of_entries.pick(&[1, 200, 1 << 20, 1 << 20]),
             loss: random.pick(&[0, 0, 50, 10]),
             late: random.pick(&[0, 30, 8]),
             power_cuts: random.chance(1, 2),
