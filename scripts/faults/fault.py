@@ -109,15 +109,16 @@ class Started:
             self.process.wait()
 
 
-def pings(server, seconds, meanwhile):
-    """p99.9 of another client's PING in milliseconds while `meanwhile(ends)` runs, and how much memory the server got."""
+def pings(server, seconds, meanwhile, words=lambda: ("PING",)):
+    """p99.9 of another client's PING, or other `words()`, in milliseconds while `meanwhile(ends)` runs, and how much memory the
+    server got."""
     client, before, ends = server.client(), server.rss_bytes(), threading.Event()
     thread = threading.Thread(target=meanwhile, args=(ends,), daemon=True)
     thread.start()
     taken, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         began = time.monotonic()
-        client("PING")
+        client(*words())
         taken.append(1000 * (time.monotonic() - began))
         time.sleep(0.0005)
     ends.set()

@@ -24,7 +24,7 @@ use ladon_tls::{ClientOptions, Trust};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// The version of what is said here.
@@ -33,8 +33,10 @@ const VERSION: &[u8] = b"1";
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// What an answer has besides a piece of a file or of the log: the list of a data directory's files.
 const REPLY_BYTES_MAX: u64 = 64 << 20;
-/// Bytes of a piece: the most that a server gives at once.
+/// Bytes of a piece of a file: the most that a server gives at once.
 const PIECE_BYTES: u64 = 1 << 20;
+/// Bytes of the log that are asked for at once: what a core's own cache holds twice.
+const FRAMES_BYTES: u64 = 512 << 10;
 /// So many pieces are asked for before the first has come.
 const PIECES_ASKED: usize = 4;
 /// The other server answers after this time, though nothing is new.
@@ -108,7 +110,7 @@ impl<'a> Link<'a> {
             socket.set_read_timeout(Some(patience))?;
             following.may_interrupt(wanted, socket)?;
         }
-        let peer = Connected { client, own: LogWait::new(data.log()) };
+        let peer = Connected { client, own: LogWait::new(data.log()), asked: Instant::now() };
         Link::over(following, (data, wanted), Box::new(peer), at)
     }
 
@@ -307,7 +309,7 @@ impl<'a> Link<'a> {
                 let most = if has_come { Duration::ZERO } else { DISK_WAIT_MAX };
                 let is_told = self.peer.own_durable(log.reserved(), most);
                 let wait = if is_told && !is_full { HEARTBEAT } else { UNTOLD };
-                self.ask_frames(run, from, (wait, if is_full { 0 } else { PIECE_BYTES }))?;
+                self.ask_frames(run, from, (wait, if is_full { 0 } else { FRAMES_BYTES }))?;
             }
             let before = receiver.bytes.len();
             let answer = self.peer.reply_into(&mut receiver.bytes);
@@ -320,8 +322,8 @@ impl<'a> Link<'a> {
             // What is next is read there, and on its way, while this is applied here.
             is_asked = !is_full && self.peer.has_more(came);
             if is_asked {
-                self.peer.own_durable(log.reserved(), Duration::ZERO);
-                self.ask_frames(run, received, (Duration::ZERO, PIECE_BYTES))?;
+                self.peer.own_durable_soon(log.reserved());
+                self.ask_frames(run, received, (Duration::ZERO, FRAMES_BYTES))?;
             }
             self.data.take(&mut receiver)?;
             self.following.tell_received(received, self.data.applied());

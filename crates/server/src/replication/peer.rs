@@ -4,10 +4,12 @@ use super::log_wait::LogWait;
 use ladon_peers::{Client, ClientError, Reply};
 use ladon_record::Lsn;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// So much of the log at once has come from a server that is far ahead.
 const MUCH_BYTES: usize = 256 << 10;
+/// Then it is brought to the disk so often.
+const SYNC_EVERY: Duration = Duration::from_millis(20);
 
 /// The server that is followed, as far as a replica sees it.
 pub(super) trait Peer {
@@ -36,6 +38,10 @@ pub(super) trait Peer {
     /// whether it has.
     fn own_durable(&mut self, lsn: Lsn, most: Duration) -> bool;
 
+    /// Asks for that now and then, while more and more comes: a log that is always in a sync is written
+    /// slowly.
+    fn own_durable_soon(&mut self, lsn: Lsn);
+
     /// Lets time pass.
     fn rest(&mut self, time: Duration);
 }
@@ -44,6 +50,8 @@ pub(super) trait Peer {
 pub(super) struct Connected {
     pub(super) client: Client,
     pub(super) own: LogWait,
+    /// When a sync was asked for last, while more and more came.
+    pub(super) asked: Instant,
 }
 
 impl Peer for Connected {
@@ -66,6 +74,13 @@ impl Peer for Connected {
 
     fn own_durable(&mut self, lsn: Lsn, most: Duration) -> bool {
         self.own.durable(lsn, most)
+    }
+
+    fn own_durable_soon(&mut self, lsn: Lsn) {
+        if self.asked.elapsed() >= SYNC_EVERY {
+            self.asked = Instant::now();
+            self.own.durable(lsn, Duration::ZERO);
+        }
     }
 
     fn rest(&mut self, time: Duration) {

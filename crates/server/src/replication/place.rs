@@ -230,6 +230,9 @@ impl FollowedData {
         let appended = self.log.append_frames(&mut receiver.appender, frames);
         let appended = appended.inspect_err(|_| self.is_astray.store(true, SeqCst));
         appended.map_err(io::Error::other)?;
+        // Readers of what is applied wait for it to be written, and the log's own thread may be in a
+        // sync. A failure is in the log's state.
+        let _ = self.log.write_published();
         let mut run = self.records.run(frames);
         let mut rest = frames;
         while let Some(header) = frame_header(rest) {

@@ -190,5 +190,9 @@ impl Peer for SimPeer {
         life.log.durable() >= lsn
     }
 
+    fn own_durable_soon(&mut self, lsn: Lsn) {
+        self.own_durable(lsn, Duration::ZERO);
+    }
+
     fn rest(&mut self, _: Duration) {}
 }
