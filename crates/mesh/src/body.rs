@@ -213,7 +213,7 @@ mod tests {
                 batch.write_to(&mut out).await.unwrap();
                 assert!(out.0.ends_with(&batch.to_vec()));
             }
-            let is_mark = |at: &usize| at % (step + 1) == 0;
+            let is_mark = |at: &usize| at.is_multiple_of(step + 1);
             let bytes = (0..out.0.len()).filter(|at| !is_mark(at)).map(|at| out.0[at]);
             assert!(bytes.eq(all.iter().copied()), "in steps of {step}");
         }

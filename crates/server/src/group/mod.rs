@@ -30,5 +30,5 @@ pub use handle::{Asked, Handle};
 pub(crate) use membership::Membership;
 pub use orders::join;
 pub use planted::Planted;
-pub use sitting::{Ended, Place, Sitting, stand};
+pub use sitting::{Amounts, Ended, Place, Sitting, stand};
 pub use standing::{Rest, Standing};

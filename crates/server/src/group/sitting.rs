@@ -112,6 +112,22 @@ pub enum Ended {
     Replaced,
 }
 
+/// Bytes of the log.
+#[derive(Clone, Copy, Debug)]
+pub struct Amounts {
+    /// See [`KEPT_BYTES`].
+    pub kept: u64,
+    /// See [`ENTRY_BYTES`].
+    pub entry: u64,
+}
+
+impl Amounts {
+    fn of(is_witness: bool) -> Amounts {
+        let kept = if is_witness { KEPT_BY_WITNESS_BYTES } else { KEPT_BYTES };
+        Amounts { kept, entry: ENTRY_BYTES }
+    }
+}
+
 /// What goes on while the node is a member.
 pub struct Sitting<RT: AsyncRuntime>
 where
@@ -144,10 +160,8 @@ where
     replaced: Arc<AtomicBool>,
     /// What the last checkpoint needs that the group knows of.
     checkpoint: Lsn,
-    /// See [`KEPT_BYTES`].
-    pub kept_bytes: u64,
-    /// See [`ENTRY_BYTES`].
-    pub entry_bytes: u64,
+    /// Others than the usual ones in tests only.
+    pub amounts: Amounts,
     planted: Planted,
 }
 
@@ -233,8 +247,7 @@ where
             handed_on: None,
             replaced,
             checkpoint: Lsn::ZERO,
-            kept_bytes: if is_witness { KEPT_BY_WITNESS_BYTES } else { KEPT_BYTES },
-            entry_bytes: ENTRY_BYTES,
+            amounts: Amounts::of(is_witness),
             planted,
         })
     }
@@ -431,7 +444,7 @@ where
         }
         let is_due = records > proposed && at.elapsed() >= PROPOSE_EVERY;
         let under_way = now.last_index.saturating_sub(now.applied_index);
-        let is_full = records.0.saturating_sub(proposed.0) >= self.entry_bytes;
+        let is_full = records.0.saturating_sub(proposed.0) >= self.amounts.entry;
         let most = if is_full { FULL_PROPOSALS_MAX } else { PROPOSALS_MAX };
         if (is_wanted || is_due || is_full) && under_way < most {
             self.proposed = (self.log.reserved(), RT::Instant::now());
@@ -454,7 +467,7 @@ where
         let is_due = newest > self.checkpoint || self.group_log.lacks_begin();
         if is_due && is_known() {
             self.checkpoint = newest;
-            let kept = Lsn(newest.0.saturating_sub(self.kept_bytes));
+            let kept = Lsn(newest.0.saturating_sub(self.amounts.kept));
             let purge = self.group_log.covering(kept).map_or(0, |entry| entry.index);
             // If it takes part no more, its state says so.
             let _ = self.seat.note_checkpoint(purge).await;

@@ -23,7 +23,7 @@ mod settle;
 mod world;
 
 use crate::run::Trouble;
-use ladon_server::group::Planted;
+use ladon_server::group::{Amounts, Planted};
 use ladon_testkit::Random;
 pub use report::ClusterReport;
 
@@ -109,10 +109,9 @@ struct Plan {
     steps: u64,
     failover_ms: u64,
     segment_bytes: u64,
-    /// Log that is kept for members that are behind.
-    kept_bytes: u64,
-    /// So much is proposed at once, beside whatever is under way.
-    entry_bytes: u64,
+    /// What is kept of the log for members that are behind, and what is proposed at once beside whatever is
+    /// under way.
+    amounts: Amounts,
     /// One message in so many is lost; zero: none.
     loss: u64,
     /// One message in so many is late; zero: none.
@@ -146,8 +145,10 @@ impl Plan {
             steps: if strands { 2_000 } else { 700 + random.below(1_300) },
             failover_ms: if strands { 50 } else { random.pick(&[50, 100, 100, 300]) },
             segment_bytes: random.pick(&[2_000, 8_000, 1 << 20]),
-            kept_bytes: random.pick(&[0, 1_000, 64 << 20]),
-            entry_bytes: of_entries.pick(&[1, 200, 1 << 20, 1 << 20]),
+            amounts: Amounts {
+                kept: random.pick(&[0, 1_000, 64 << 20]),
+                entry: of_entries.pick(&[1, 200, 1 << 20, 1 << 20]),
+            },
             loss: random.pick(&[0, 0, 50, 10]),
             late: random.pick(&[0, 30, 8]),
             power_cuts: random.chance(1, 2),

@@ -164,7 +164,7 @@ impl Life {
         clock.begin_runtime();
         let taken = runtime.block_on(Sitting::take(placed, &handle, Arc::new(postman), &answers));
         let mut sitting = taken.map_err(|error| failed("sit down", &error))?;
-        (sitting.kept_bytes, sitting.entry_bytes) = (plan.kept_bytes, plan.entry_bytes);
+        sitting.amounts = plan.amounts;
         Ok(Life {
             threads,
             shared: Arc::clone(shared),
