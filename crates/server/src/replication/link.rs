@@ -317,7 +317,8 @@ impl<'a> Link<'a> {
                 return Err(self.failed(ClientError::Malformed));
             };
             let came = receiver.bytes.len() - before;
-            has_come = came > 0;
+            // Nothing in answer to what was asked ahead says nothing: nobody waited there.
+            has_come = came > 0 || is_asked;
             let received = Lsn(from.0 + came as u64);
             // What is next is read there, and on its way, while this is applied here.
             is_asked = !is_full && self.peer.has_more(came);
