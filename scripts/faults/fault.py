@@ -48,6 +48,18 @@ class Bench:
             own += ["--iproto", "127.0.0.1:%d" % server.iproto_port]
         return self.started(server, [self.ladon_path, "serve", *own, *arguments], **popen)
 
+    def cluster(self, *arguments):
+        """Three Ladons of a cluster, which leads first, and the ports of the cluster."""
+        ports = [free_port() for _ in range(3)]
+        own = ["--io-threads", "1", "--cluster-enabled", "yes", "--cluster-secret", "s", "--failover-timeout", "1000", *arguments]
+        nodes = [self.ladon(*own, "--cluster-port", str(port)) for port in ports]
+        made = subprocess.run([self.ladon_path, "cluster", "create", *["127.0.0.1:%d" % node.port for node in nodes]],
+                              capture_output=True, text=True)
+        if made.returncode:
+            raise RuntimeError(made.stderr)
+        at = next(at for at, node in enumerate(nodes) if b"role:master" in node.client()("INFO", "replication"))
+        return nodes[at:] + nodes[:at], ports[at:] + ports[:at], own
+
     def redis(self, *arguments, program="redis-server", **popen):
         """The original, without persistence."""
         server = Started(self.directory(), False)

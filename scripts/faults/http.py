@@ -208,3 +208,43 @@ def memcached_lists(bench):
         client("MSET", *(word for n in range(first, first + 1000) for word in ("key:%d" % n, "x")))
     p999, grown = beside(ladon, (port, 4, b"", b"stats cachedump 1 0\r\nlru_crawler metadump all\r\n", True))
     return "%.1f ms, +%d MB" % (p999, grown >> 20), p999 <= 2 * FLOOR_MS and grown <= GROWN_BYTES
+
+
+def at_followers(bench, head, ask, reads):
+    """Attacks of a follower whose clients read at the gate `quorum`, and of a Redis' replica; PINGs there, and at the leader."""
+    port = free_port()
+    (leader, follower, _), _, _ = bench.cluster("--gate", "quorum", "--maxclients", "20000")
+    leader.client()("SET", "k", "v")
+    follower.client()("CONFIG", "SET", head, "127.0.0.1:%d" % port)
+    count = 4 if reads else 50
+    of_ladon = beside(follower, (port, count, b"", ask, reads))
+    at_leader = beside(leader, (port, count, b"", ask, reads))
+    bench.stop_all()
+    redis = bench.redis("--maxclients", "20000")
+    replica = bench.redis("--replicaof", "127.0.0.1", str(redis.port))
+    of_redis = beside(replica, (replica.port, count, b"", RESP_GET * 500, reads))
+    (did, right), (_, right_too) = judged(of_ladon, of_redis), judged(at_leader, of_redis)
+    return "%s; at the leader %.1f ms, +%d MB" % (did, at_leader[0], at_leader[1] >> 20), right and right_too
+
+
+AT_FOLLOWERS_RIGHT = RIGHT.replace("PING", "PING, there and at the leader,", 1)
+
+
+@fault("an endless pipeline of memcached's protocol at a follower at quorum, 4 connections", AT_FOLLOWERS_RIGHT)
+def memcached_at_follower(bench):
+    return at_followers(bench, "memcached", b"get k\r\n" * 1000, True)
+
+
+@fault("the same pipeline of memcached's protocol at a follower at quorum that nobody reads, 50 connections", AT_FOLLOWERS_RIGHT)
+def memcached_unread_at_follower(bench):
+    return at_followers(bench, "memcached", b"get k\r\n" * 1000, False)
+
+
+@fault("an endless pipeline over HTTP at a follower at quorum, 4 connections", AT_FOLLOWERS_RIGHT)
+def http_at_follower(bench):
+    return at_followers(bench, "http", GET * 500, True)
+
+
+@fault("the same pipeline over HTTP at a follower at quorum that nobody reads, 50 connections", AT_FOLLOWERS_RIGHT)
+def http_unread_at_follower(bench):
+    return at_followers(bench, "http", GET * 500, False)

@@ -285,21 +285,13 @@ def strangers_at_the_mesh(bench):
     redis = bench.redis("--cluster-enabled", "yes", "--cluster-port", str(bus))
     redis_slow, redis_grown = beside_half_open(redis, bus)
     bench.stop_all()
-    nodes, ports = [], [free_port() for _ in range(3)]
-    own = ["--io-threads", "1", "--cluster-enabled", "yes", "--cluster-secret", "s", "--failover-timeout", "1000", "--cluster-port"]
-    nodes = [bench.ladon(*own, str(port)) for port in ports]
-    made = subprocess.run([bench.ladon_path, "cluster", "create", *["127.0.0.1:%d" % node.port for node in nodes]], capture_output=True)
-    if made.returncode:
-        return made.stderr.decode()[-300:], False
-    leader = next(node for node in nodes if b"role:master" in node.client()("INFO", "replication"))
-    at = nodes.index(leader)
-    held = [socket.create_connection(("127.0.0.1", ports[at]), timeout=5) for _ in range(100)]
-    slow, grown = beside_half_open(leader, ports[at])
-    other = nodes[(at + 1) % 3]
+    (leader, other, third), ports, own = bench.cluster()
+    held = [socket.create_connection(("127.0.0.1", ports[0]), timeout=5) for _ in range(100)]
+    slow, grown = beside_half_open(leader, ports[0])
     other.kill()
-    words = [bench.ladon_path, "serve", "--resp", "127.0.0.1:%d" % other.port, "--dir", other.directory, *own, str(ports[(at + 1) % 3])]
-    again = bench.started(other, words)
-    nodes[(at + 2) % 3].kill()
+    words = [bench.ladon_path, "serve", "--resp", "127.0.0.1:%d" % other.port, "--dir", other.directory, *own]
+    again = bench.started(other, words + ["--cluster-port", str(ports[1])])
+    third.kill()
     client = leader.client()
     client("CLIENT", "GATE", "quorum")
     written = client("SET", "last", "one") in (b"OK", "OK")
