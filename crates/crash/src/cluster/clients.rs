@@ -364,7 +364,7 @@ impl<'a> Work<'a> {
     }
 
     fn refused(&self, text: &str, (client, node): (u64, usize)) {
-        let word = if text == "no reply" { text } else { text.split(' ').next().unwrap_or(text) };
+        let word = if text == "no reply" { text } else { first_word(text) };
         *lock(&self.refusals).entry(word.to_owned()).or_default() += 1;
         if client >= READERS_FROM {
             return;
@@ -456,4 +456,9 @@ fn told(thing: &Thing, seen: &[Seen], refusal: &Refusal<State>) -> String {
         }
     }
     text
+}
+
+/// What kind of error a reply is.
+pub(super) fn first_word(text: &str) -> &str {
+    text.split(' ').next().unwrap_or(text)
 }

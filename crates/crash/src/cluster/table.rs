@@ -1,7 +1,7 @@
 //! What clients see of each failure, at `quorum` and at a laxer gate, from real runs: the table of
 //! docs/replication.md, filled by what happens.
 
-use super::clients::Work;
+use super::clients::{Work, first_word};
 use super::faults;
 use super::nodes::{Nodes, Shape, connect, until};
 use ladon_resp::client::Value;
@@ -214,7 +214,7 @@ impl<'a> Loose<'a> {
                             Value::Error(text) => String::from_utf8_lossy(text).into_owned(),
                             other => format!("{other:?}"),
                         };
-                        let word = text.split(' ').next().unwrap_or_default().to_owned();
+                        let word = first_word(&text).to_owned();
                         *seen.refusals.entry(word).or_default() += 1;
                     }
                     Err(_) => {

@@ -2,6 +2,7 @@
 
 use super::{Told, away, back, long, may_lose, ok, roles, said, send_all, write};
 use crate::client::Client;
+use crate::cluster::clients::first_word;
 use crate::cluster::nodes::Nodes;
 use ladon_resp::client::Value;
 use std::collections::BTreeMap;
@@ -71,7 +72,7 @@ pub(super) fn stale_local_read(nodes: &Nodes) -> Told {
                 "node {follower} shows {reply:?} at quorum; {new:?} was acknowledged"
             ));
         }
-        *seen.entry(reply.split(' ').next().unwrap_or_default().to_owned()).or_default() += 1;
+        *seen.entry(first_word(&reply).to_owned()).or_default() += 1;
         nodes.are_equal()?;
     }
     Ok(format!("followers that had lost the others said {seen:?}"))
@@ -138,7 +139,7 @@ impl Got {
                 }
                 Ok(Value::Error(text)) => {
                     let text = String::from_utf8_lossy(&text);
-                    let word = text.split(' ').next().unwrap_or_default().to_owned();
+                    let word = first_word(&text).to_owned();
                     *self.errors.entry(word).or_default() += 1;
                 }
                 Ok(other) => return Err(format!("GET of key {key} was answered {other:?}")),

@@ -1,6 +1,7 @@
 //! Leaders that come and go.
 
 use super::{Told, ask, away, back, expect, long, ok, read, roles, said, send_all, told, write};
+use crate::cluster::clients::first_word;
 use crate::cluster::nodes::Nodes;
 use ladon_resp::client::Value;
 use std::collections::BTreeSet;
@@ -62,7 +63,7 @@ pub(super) fn stale_read_by_old_leader(nodes: &Nodes) -> Told {
                 "node {leader} shows {text:?} at quorum; node {next} has a newer one"
             ));
         }
-        seen.insert(text.split(' ').next().unwrap_or_default().to_owned());
+        seen.insert(first_word(&text).to_owned());
         nodes.are_equal()?;
     }
     Ok(format!("old leaders said {seen:?}"))
