@@ -35,6 +35,8 @@ function(steps)
         if not is_done and step[1] then
             local code = type(why) == 'string' and 32 or why.code
             show({code, 0, box.NULL})
+            -- No disk (ER_WAL_IO), or no memory: whoever knows all of the data does not know when, so such
+            -- a call fails as a whole.
             if code == 40 or code == 2 then
                 refusal = why
             end
