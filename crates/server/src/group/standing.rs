@@ -331,6 +331,8 @@ impl Applier for Standing {
         if inner.diverged.is_some() || self.log.has_strays() {
             return Err(io::Error::other("the data has what the group's log has not"));
         }
+        // Before anybody hears of it: what a follower tells of depends on that.
+        self.log.advance_committed(entry.extent.to);
         if entry.extent.to > inner.has {
             if !inner.writes {
                 self.follow(inner, entry.extent)?;
@@ -338,7 +340,6 @@ impl Applier for Standing {
             inner.has = entry.extent.to;
         }
         inner.last_from = Some(entry.extent.from);
-        self.log.advance_committed(entry.extent.to);
         if inner.first == Some(entry.id) {
             inner.first = None;
             self.shared.leader_reads.begin_epoch();
