@@ -49,7 +49,7 @@ class Bench:
         return self.started(server, [self.ladon_path, "serve", *own, *arguments], **popen)
 
     def cluster(self, *arguments):
-        """Three Ladons of a cluster, which leads first, and the ports of the cluster."""
+        """Three Ladons of a cluster, first the one that leads, their ports of the cluster, and what each was started with."""
         ports = [free_port() for _ in range(3)]
         own = ["--io-threads", "1", "--cluster-enabled", "yes", "--cluster-secret", "s", "--failover-timeout", "1000", *arguments]
         nodes = [self.ladon(*own, "--cluster-port", str(port)) for port in ports]
@@ -119,6 +119,20 @@ class Started:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
+
+
+def linked(replica, seconds=60):
+    """Waits until a replica of a Ladon or a Redis has what the other one had."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if b"master_link_status:up" in replica.client()("INFO", "replication"):
+                return
+        except (EOFError, OSError):
+            # Another server's data takes the place of its own: connections end there.
+            pass
+        time.sleep(0.05)
+    raise RuntimeError("the replica gets no link")
 
 
 def pings(server, seconds, meanwhile, words=lambda: ("PING",)):

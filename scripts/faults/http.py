@@ -4,7 +4,7 @@ import resource
 import socket
 import time
 
-from fault import fault, free_port, pings
+from fault import fault, free_port, linked, pings
 
 SECONDS = 4
 # Below this, the other core's scheduler says more than the server.
@@ -220,8 +220,10 @@ def at_followers(bench, head, ask, reads):
     of_ladon = beside(follower, (port, count, b"", ask, reads))
     at_leader = beside(leader, (port, count, b"", ask, reads))
     bench.stop_all()
-    redis = bench.redis("--maxclients", "20000")
-    replica = bench.redis("--replicaof", "127.0.0.1", str(redis.port))
+    redis = bench.redis()
+    redis.client()("SET", "k", "v")
+    replica = bench.redis("--maxclients", "20000", "--replicaof", "127.0.0.1", str(redis.port))
+    linked(replica)
     of_redis = beside(replica, (replica.port, count, b"", RESP_GET * 500, reads))
     (did, right), (_, right_too) = judged(of_ladon, of_redis), judged(at_leader, of_redis)
     return "%s; at the leader %.1f ms, +%d MB" % (did, at_leader[0], at_leader[1] >> 20), right and right_too

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from fault import Client, fault, free_port, pings
+from fault import Client, fault, free_port, linked, pings
 
 FLOOR_MS, GROWN_BYTES, MB = 10, 48 << 20, 1 << 20
 WRITTEN_BYTES = 400 * MB
@@ -24,19 +24,6 @@ def write(server):
                 return
             client("SET", "key:%d" % (at % 100), VALUE)
     return run
-
-
-def linked(replica, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            if b"master_link_status:up" in replica.client()("INFO", "replication"):
-                return
-        except (EOFError, OSError):
-            # Another server's data takes the place of its own: connections end there.
-            pass
-        time.sleep(0.05)
-    raise RuntimeError("the replica gets no link")
 
 
 def beside_stopped(primary, replica):
@@ -111,7 +98,7 @@ KEYS, MISSED = 200_000, 1_500_000
 
 
 def small_sets(server, count):
-    """SETs of 100 bytes under so many of the same keys, 500 at once."""
+    """So many SETs of 100 bytes under the same keys, 500 at once."""
     client = server.client()
     for at in range(0, count, 500):
         keys = (random.randrange(KEYS) for _ in range(500))
@@ -139,7 +126,6 @@ def beside_catching_up(primary, replica):
         took.append(time.monotonic() - began)
 
     get = lambda: ("GET", b"small:%d" % random.randrange(KEYS))
-    # The first answer is the first after the pause.
     slow, grown = pings(replica, 3, go_on, get)
     return slow, grown, took[0] if shows(replica, "last") else None
 
